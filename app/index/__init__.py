@@ -1,0 +1,1 @@
+"""What both paths share; knows nothing of MCP, HTTP, git or Markdown."""

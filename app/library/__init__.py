@@ -1,0 +1,1 @@
+"""The document sets that this process serves."""
