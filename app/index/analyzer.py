@@ -1,0 +1,139 @@
+"""Text to terms: the same functions at index time and at query time.
+
+`split_words` cuts normalised text into words as they stand; `expand` gives the terms that one
+word is found by, and `grams` its character 4-grams. Both are pure functions of the word, so an
+index analyses each distinct word once.
+"""
+
+import re
+from enum import IntEnum
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+import snowballstemmer
+
+from app.index import persian
+from app.index.persian import ZWNJ
+
+ANALYZER_VERSION = 1
+"""Part of a snapshot's fingerprint: raised whenever terms change."""
+
+GRAM_LENGTH = 4
+_LONGEST_WORD = 64
+
+# Letters and digits, joined by the punctuation that identifiers, versions and compounds use.
+_WORD = re.compile(rf"[^\W_]+(?:[._\-'{ZWNJ}]+[^\W_]+)*")
+_CONNECTOR = re.compile(rf"[._\-'{ZWNJ}]+")
+# Parts of an identifier: HTTPServer -> HTTP, Server; healthCheck -> health, Check; node18.
+_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[^\W\d_A-Za-z]+")
+# Scripts written without spaces: Han, kana, Thai, Lao, Khmer, Myanmar.
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+    "\U00020000-\U0003ffff]+"
+)
+_english = snowballstemmer.stemmer("english")
+
+
+class Form(IntEnum):
+    """How a term came from its word: as typed, from its parts, or by stemming."""
+
+    EXACT = 0
+    PART = 1
+    STEM = 2
+
+
+class Term(NamedTuple):
+    """A string that the index holds, and how it came from the word."""
+
+    text: str
+    form: Form
+
+
+def split_words(text: str) -> list[str]:
+    """Cut `text` into words in reading order, with normalised letters and their case kept."""
+    return _WORD.findall(persian.normalize_letters(text))
+
+
+@lru_cache(maxsize=65_536)
+def expand(word: str) -> tuple[Term, ...]:
+    """Return the distinct terms that `word`, one item of `split_words`, is found by.
+
+    The word itself and its joined form come first, then the parts of compounds and identifiers,
+    then stems. Unspaced scripts give characters and character pairs.
+    """
+    if len(word) > _LONGEST_WORD:
+        return ()
+    if _UNSPACED.search(word):
+        return _unspaced_terms(word)
+    whole = word.casefold()
+    joined = _CONNECTOR.sub("", whole)
+    terms = {whole: Form.EXACT}
+    terms.setdefault(joined, Form.EXACT)
+    parts = [part.casefold() for part in _PART.findall(word)]
+    if len(parts) > 1:
+        for part in parts:
+            if len(part) > 1:
+                terms.setdefault(part, Form.PART)
+    # Stems are marked, so that the stem of one word never poses as another word as typed.
+    for text in [joined, *parts]:
+        stemmed = stem(text)
+        if len(stemmed) > 1:
+            terms.setdefault("~" + stemmed, Form.STEM)
+    return tuple(Term(text, form) for text, form in terms.items())
+
+
+def _unspaced_terms(word: str) -> tuple[Term, ...]:
+    terms: dict[str, Form] = {}
+    position = 0
+    for match in _UNSPACED.finditer(word):
+        for term in expand(word[position : match.start()].strip("._-'" + ZWNJ) or "."):
+            terms.setdefault(*term)
+        run = match.group()
+        for left, right in pairwise(run):
+            terms.setdefault(left + right, Form.EXACT)
+        for character in run:
+            terms.setdefault(character, Form.PART if len(run) > 1 else Form.EXACT)
+        position = match.end()
+    for term in expand(word[position:].strip("._-'" + ZWNJ) or "."):
+        terms.setdefault(*term)
+    terms.pop(".", None)
+    terms.pop("", None)
+    terms.pop("~.", None)
+    return tuple(Term(text, form) for text, form in terms.items())
+
+
+@lru_cache(maxsize=65_536)
+def stem(word: str) -> str:
+    """Return the stem of a case-folded word: Persian endings, or the Porter2 English stemmer."""
+    if word.isascii():
+        return str(_english.stemWord(word)) if word.isalpha() else word
+    if persian.is_persian(word):
+        return persian.stem(word)
+    return word
+
+
+@lru_cache(maxsize=65_536)
+def grams(word: str) -> tuple[str, ...]:
+    """Return the character 4-grams of `word`, with its borders, repeated as they occur.
+
+    A word too short for one gram gives itself with its borders.
+    """
+    if len(word) > _LONGEST_WORD:
+        return ()
+    bordered = f" {_CONNECTOR.sub('', word.casefold())} "
+    if len(bordered) <= GRAM_LENGTH:
+        return (bordered,)
+    return tuple(
+        bordered[start : start + GRAM_LENGTH] for start in range(len(bordered) - GRAM_LENGTH + 1)
+    )
+
+
+def tokenize(text: str) -> list[str]:
+    """Return every term of every word of `text`, in order: what the word index counts."""
+    return [term.text for word in split_words(text) for term in expand(word)]
+
+
+def tokenize_grams(text: str) -> list[str]:
+    """Return every 4-gram of every word of `text`, in order: what the gram index counts."""
+    return [gram for word in split_words(text) for gram in grams(word)]
