@@ -60,8 +60,8 @@ class BM25:
         used, frequencies = np.unique(rows, return_counts=True)
         starts = np.concatenate(([0], np.cumsum(frequencies))).astype(np.int64)
         lengths = np.bincount(documents, weights=counts, minlength=size)
-        average = lengths.sum() / size if size else 0.0
-        idf = _idf(frequencies, size)
+        average = float(lengths.sum()) / size if size else 0.0
+        idf = _idf(frequencies.astype(np.int64), size)
         damping = K1 * (1 - B + B * lengths / average) if average else np.zeros(size)
         weights = np.repeat(idf, frequencies) * (counts * (K1 + 1) / (counts + damping[documents]))
         kept = [terms[row] for row in used.tolist()]

@@ -1,0 +1,73 @@
+"""The whole query path on one screen: analyse, score each list, fuse, cap each page."""
+
+from collections import Counter
+
+import numpy as np
+import numpy.typing as npt
+
+from app.index.snapshot import SearchIndex
+from app.models import Hit, SearchResult
+from app.retrieval.fusion import fuse
+from app.retrieval.query import AnalyzedQuery, analyze
+
+FloatArray = npt.NDArray[np.float64]
+
+LIST_WEIGHTS = {"words": 1.0, "fields": 0.5, "grams": 0.35}
+
+
+def search(
+    index: SearchIndex,
+    query: str,
+    *,
+    top_k: int,
+    layer: str | None = None,
+    max_per_page: int = 2,
+) -> SearchResult:
+    """Return up to `top_k` hits, best first, at most `max_per_page` from one page.
+
+    A page gets more than `max_per_page` only when nothing else matches. `layer` is the exact name
+    of a layer of the set; chunks outside are not ranked at all.
+
+    Raises:
+        InvalidQueryError: The query has nothing to search for.
+    """
+    analyzed = analyze(query)
+    scores = score_lists(index, analyzed)
+    fused = fuse(scores, LIST_WEIGHTS)
+    if layer is not None:
+        fused = np.where(index.layer_mask(layer), fused, 0.0)
+    numbers = _rank(index, fused, top_k, max_per_page)
+    hits = tuple(
+        Hit(
+            number=number + 1,
+            chunk=index.chunk(number),
+            score=float(fused[number]),
+            scores={name: float(values[number]) for name, values in scores.items()},
+        )
+        for number in numbers
+    )
+    return SearchResult(hits=hits, matched=bool(hits), terms=frozenset(analyzed.terms))
+
+
+def score_lists(index: SearchIndex, analyzed: AnalyzedQuery) -> dict[str, FloatArray]:
+    """Return every chunk's score in each ranked list."""
+    return {
+        "words": index.words.scores(analyzed.terms),
+        "fields": index.fields.scores(analyzed.terms),
+        "grams": index.grams.scores(analyzed.grams),
+    }
+
+
+def _rank(index: SearchIndex, fused: FloatArray, top_k: int, max_per_page: int) -> list[int]:
+    """Return chunk numbers, best first; equal scores keep chunk order."""
+    order = np.argsort(-fused, kind="stable")
+    order = order[fused[order] > 0.0]
+    taken: Counter[int] = Counter()
+    kept, spare = [], []
+    for number in order.tolist():
+        page = int(index.page_of_chunk[number])
+        taken[page] += 1
+        (kept if taken[page] <= max_per_page else spare).append(number)
+        if len(kept) == top_k:
+            break
+    return (kept + spare)[:top_k]

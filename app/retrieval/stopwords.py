@@ -1,0 +1,18 @@
+"""Words that carry little meaning in a question, in normalised spelling."""
+
+_PERSIAN = """
+از به با در بر برای تا که را رو و یا هم نیز یه یک این اون آن ان ها های می نمی است هست هستش نیست
+بود باشد باشه شد شده میشه می‌شود میشود نمیشه شود بشه شدن کرد کرده کردن کنم کنیم کنید کند کنه کن
+میکنم میکنه می‌کنم می‌کند می‌کنه میکند چه چی چیه چیست چطور چطوری چگونه چجوری کجا کجاست کی کدام
+کدوم چرا آیا ایا اگر اگه ولی اما پس باید بايد نباید من ما تو شما او خود خودم خودش همه هر هیچ چند
+دیگه دیگر بعد قبل الان وقتی موقع روی توی داخل مثل بدون بین هنوز فقط خیلی لطفا سلام ممنون میخوام
+می‌خوام میخواهم می‌خواهم خواستم دارم داره دارد داریم دارند ندارم نداره ندارد داشته داشت بده بدم
+بگو بگید میتونم می‌تونم میتوانم می‌توانم میتوان می‌توان توان تونم نمیتونم راه راهی کار چیکار
+""".split()
+_ENGLISH = """
+a an the and or of in on at to for from by with is are was were be been do does did can could
+should would will how what which when where why who i my me we our you your it its this that
+these those there not no any some if then than as about into need want have has had get am so
+""".split()
+
+STOPWORDS = frozenset(_PERSIAN + _ENGLISH)
