@@ -79,10 +79,9 @@ class BM25:
             weights.append(self._weights[postings] * weight)
         if not documents:
             return np.zeros(self.size)
-        scores: FloatArray = np.bincount(
+        return np.bincount(
             np.concatenate(documents), weights=np.concatenate(weights), minlength=self.size
-        )
-        return scores
+        ).astype(np.float64, copy=False)
 
     def frequency(self, term: str) -> int:
         """Return how many documents hold `term`."""

@@ -63,7 +63,8 @@ def _rank(index: SearchIndex, fused: FloatArray, top_k: int, max_per_page: int) 
     order = np.argsort(-fused, kind="stable")
     order = order[fused[order] > 0.0]
     taken: Counter[int] = Counter()
-    kept, spare = [], []
+    kept: list[int] = []
+    spare: list[int] = []
     for number in order.tolist():
         page = int(index.page_of_chunk[number])
         taken[page] += 1

@@ -1,6 +1,7 @@
 """The part of a chunk that is shown for a query: around the densest match, cut at line ends."""
 
 import re
+from itertools import pairwise
 
 from app.index.analyzer import expand, split_words
 
@@ -41,7 +42,7 @@ def _pieces(text: str, longest: int) -> list[str]:
 
 def _split_keeping(line: str) -> list[str]:
     cuts = [0, *(match.end() for match in _SENTENCE_END.finditer(line)), len(line)]
-    return [line[left:right] for left, right in zip(cuts, cuts[1:], strict=False) if right > left]
+    return [line[left:right] for left, right in pairwise(cuts) if right > left]
 
 
 def _best_window(pieces: list[str], terms: frozenset[str], budget: int) -> tuple[int, int]:
