@@ -1,0 +1,303 @@
+"""One source file -> Document: title, URL, language and the sections under its headings.
+
+Headings and fences come from a CommonMark parser; the text of a section is the source text,
+line for line, without tags, comments and module lines.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import groupby
+from pathlib import PurePosixPath
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_block import StateBlock
+from markdown_it.token import Token
+
+from app.errors import UnusableFileError
+from app.ingestion.anchors import AnchorMaker, split_explicit_id
+from app.ingestion.front_matter import read_front_matter
+from app.ingestion.language import guess_language, primary_language
+from app.ingestion.links import PageAddress, absolute_links, page_address
+from app.ingestion.prose import clean_prose, closed_components, split_code_spans
+from app.models import Document, Section
+
+MARKDOWN_VERSION = 1
+"""Raised whenever the same bytes would give another Document."""
+
+MAX_HEADING_CHARS = 300
+
+_ORIGINAL_LINK = re.compile(r"Original link:\s*(\S+)\s*", re.I)
+_NAVIGATION_LINK = re.compile(
+    r"\[[^\[\]]*\]\(\s*[^()\s]*(?:all-links|llms)[\w.-]*\.(?:txt|md)\s*\)"
+)
+_HTML_TITLE = re.compile(r"<h1\b[^<>]*>([^<>]{1,300})</h1>", re.I)
+_WORD = re.compile(r"\w")
+_INDEX_NAMES = ("index", "readme")
+# Raw HTML that hides its content from a Markdown reader; other HTML is prose with tags around.
+_RAW_HTML = (
+    (
+        re.compile(r"<(?:script|style|textarea)(?=[\s>]|$)", re.I),
+        re.compile(r"</(?:script|style|textarea)>", re.I),
+    ),
+    (re.compile(r"<pre(?=[\s>]|$)", re.I), re.compile(r"</pre>", re.I)),
+    (re.compile(r"<!--"), re.compile(r"-->")),
+    (re.compile(r"<\?"), re.compile(r"\?>")),
+    (re.compile(r"<![A-Z]"), re.compile(r">")),
+)
+_PROSE, _CODE, _DROPPED = 0, 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Heading:
+    level: int
+    text: str
+    anchor: str
+    first_line: int  # 0-based
+    body_line: int  # the first line after the heading
+
+
+def parse_document(
+    path: str, raw: bytes, *, base_url: str | None = None, title_from: str = "auto"
+) -> Document:
+    """Parse the bytes of one file.
+
+    Raises:
+        UnusableFileError: The bytes are empty, binary or not UTF-8, or hold no text.
+    """
+    text = decode(raw)
+    source = text.split("\n")
+    lines = list(source)
+    front = read_front_matter(lines)
+    lines[: front.line_count] = [""] * front.line_count
+    own_url = front.fields.get("url") or _take_original_link(lines)
+    address = page_address(path, own_url, base_url)
+    headings, kinds = _scan(lines, is_mdx=path.lower().endswith(".mdx"))
+    title, title_heading = _title(path, front.fields.get("title"), headings, lines, title_from)
+    _clean(lines, kinds, address)
+    sections = tuple(_sections(lines, headings, title_heading))
+    if not any(_WORD.search(section.text) for section in sections):
+        raise UnusableFileError("no text besides headings")
+    prose = "\n".join(line for line, kind in zip(lines, kinds, strict=True) if kind == _PROSE)
+    declared = front.fields.get("lang") or front.fields.get("language") or ""
+    return Document(
+        path=path,
+        url=address.url,
+        title=title,
+        lang=primary_language(declared) or guess_language(prose if _WORD.search(prose) else text),
+        text="\n".join(source),
+        sections=sections,
+    )
+
+
+def decode(raw: bytes) -> str:
+    """Return the text of a file without byte-order mark and with \\n line ends."""
+    if not raw.strip():
+        raise UnusableFileError("empty")
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise UnusableFileError("not UTF-8")
+    if b"\0" in raw:
+        raise UnusableFileError("binary")
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UnusableFileError(f"not UTF-8 (byte {error.start})") from None
+    if not text.strip():
+        raise UnusableFileError("empty")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _take_original_link(lines: list[str]) -> str | None:
+    first = next((index for index, line in enumerate(lines) if line.strip()), None)
+    match = _ORIGINAL_LINK.fullmatch(lines[first]) if first is not None else None
+    if match is None or first is None:
+        return None
+    lines[first] = ""
+    return match.group(1)
+
+
+def _scan(lines: list[str], *, is_mdx: bool) -> tuple[list[_Heading], bytearray]:
+    """Return the headings between the blocks, and for each line what it is."""
+    kinds = bytearray(len(lines))
+    headings: list[_Heading] = []
+    anchors = AnchorMaker()
+    tokens = _parser(is_mdx).parse("\n".join(lines))
+    for token, following in zip(tokens, [*tokens[1:], None], strict=True):
+        if token.map is None:
+            continue
+        first, end = token.map[0], min(token.map[1], len(lines))
+        if token.type in ("fence", "code_block"):
+            kinds[first:end] = bytes([_CODE]) * (end - first)
+        elif token.type == "html_block":
+            kind = _CODE if token.content.lstrip()[:4].lower() == "<pre" else _DROPPED
+            kinds[first:end] = bytes([kind]) * (end - first)
+        elif token.type == "heading_open" and following is not None:
+            text, explicit = _heading_text(following.content)
+            # Headings in lists and quotes take an anchor on the site, but open no section.
+            anchor = explicit or anchors.anchor(text)
+            if token.level == 0 and _WORD.search(text):
+                headings.append(_Heading(int(token.tag[1]), text, anchor, first, end))
+    return headings, kinds
+
+
+@lru_cache(maxsize=2)
+def _parser(is_mdx: bool) -> MarkdownIt:
+    parser = MarkdownIt("commonmark")
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    parser.block.ruler.at("html_block", _raw_html_block, {"alt": ["paragraph", "blockquote"]})
+    parser.disable("reference")
+    if is_mdx:
+        # MDX has no indented code: children of components are indented at will.
+        parser.disable("code")
+    return parser
+
+
+def _raw_html_block(state: StateBlock, start_line: int, end_line: int, silent: bool) -> bool:
+    if state.is_code_block(start_line):
+        return False
+    opening = _line_of(state, start_line)
+    if not opening.startswith("<"):
+        return False
+    for number, (start, end) in enumerate(_RAW_HTML):
+        match = start.match(opening)
+        unclosed = f"unclosed {number} {end_line}"
+        if match is None or unclosed in state.env:
+            continue
+        if silent:
+            return True
+        for line in range(start_line, end_line):
+            if end.search(_line_of(state, line), match.end() if line == start_line else 0):
+                state.line = line + 1
+                token = state.push("html_block", "", 0)
+                token.map = [start_line, state.line]
+                token.content = opening
+                return True
+        # An unclosed tag hides nothing: the rest of the page is still read.
+        state.env[unclosed] = True
+    return False
+
+
+def _line_of(state: StateBlock, line: int) -> str:
+    return state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]]
+
+
+@lru_cache(maxsize=1)
+def _inline_parser() -> MarkdownIt:
+    return MarkdownIt("commonmark", {"maxNesting": 10})
+
+
+def _heading_text(content: str) -> tuple[str, str | None]:
+    """Return the words of a heading without markup, and the id that its author gave it."""
+    content, explicit = split_explicit_id(content[: 2 * MAX_HEADING_CHARS])
+    content = clean_prose(content, closed_components(content))
+    inline = _inline_parser().parseInline(content)
+    words = "".join(_plain(inline[0].children or [])) if inline else ""
+    return _one_line(words), explicit
+
+
+def _plain(tokens: list[Token]) -> Iterator[str]:
+    for token in tokens:
+        if token.type in ("text", "code_inline", "html_inline"):
+            yield token.content
+        elif token.type in ("softbreak", "hardbreak"):
+            yield " "
+        elif token.children:
+            yield from _plain(token.children)
+
+
+def _one_line(text: str) -> str:
+    return unicodedata.normalize("NFC", " ".join(text.split()))[:MAX_HEADING_CHARS]
+
+
+def _title(
+    path: str, named: str | None, headings: list[_Heading], lines: list[str], title_from: str
+) -> tuple[str, _Heading | None]:
+    """Return the title, and the heading that is the title and so opens no section of its own."""
+    top = next((heading for heading in headings if heading.level == 1), None)
+    if top is None and headings and title_from == "heading":
+        top = headings[0]
+    if title_from == "filename":
+        title = ""
+    elif title_from == "auto" and named and _WORD.search(named):
+        title = _one_line(named)
+    else:
+        title = top.text if top else _html_title(lines)
+    title = title or _file_title(path)
+    is_title = top is not None and top is headings[0] and top.text.casefold() == title.casefold()
+    return title, top if is_title else None
+
+
+def _html_title(lines: list[str]) -> str:
+    match = _HTML_TITLE.search("\n".join(lines[:40])[:4_000])
+    return _one_line(match.group(1)) if match else ""
+
+
+def _file_title(path: str) -> str:
+    file = PurePosixPath(path)
+    is_index = file.stem.lower() in _INDEX_NAMES and file.parent.name
+    return _one_line(file.parent.name if is_index else file.stem)
+
+
+def _clean(lines: list[str], kinds: bytearray, address: PageAddress) -> None:
+    """Clean the prose lines and blank the dropped ones, in place."""
+    closed = closed_components("\n".join(lines))
+    for kind, group in groupby(range(len(lines)), key=kinds.__getitem__):
+        run = list(group)
+        first, end = run[0], run[-1] + 1
+        if kind == _PROSE:
+            prose = clean_prose("\n".join(lines[first:end]), closed)
+            lines[first:end] = _with_absolute_links(prose, address).split("\n")
+        elif kind == _DROPPED:
+            lines[first:end] = [""] * (end - first)
+
+
+def _with_absolute_links(prose: str, address: PageAddress) -> str:
+    if address.url is None or "]" not in prose:
+        return prose
+    return "".join(
+        piece if is_code else absolute_links(piece, address)
+        for paragraph in re.split(r"(\n[ \t]*\n)", prose)
+        for piece, is_code in split_code_spans(paragraph)
+    )
+
+
+def _sections(
+    lines: list[str], headings: list[_Heading], title_heading: _Heading | None
+) -> Iterator[Section]:
+    """Yield the text before the first heading, then one section a heading, in file order."""
+    starts = [heading.first_line for heading in headings] + [len(lines)]
+    yield from _section(lines, (), "", 0, 0, starts[0])
+    open_headings: list[_Heading] = []
+    for heading, end in zip(headings, starts[1:], strict=True):
+        while open_headings and open_headings[-1].level >= heading.level:
+            open_headings.pop()
+        open_headings.append(heading)
+        path = tuple(opened.text for opened in open_headings if opened is not title_heading)
+        anchor = "" if heading is title_heading else heading.anchor
+        yield from _section(lines, path, anchor, heading.first_line, heading.body_line, end)
+
+
+def _section(
+    lines: list[str], path: tuple[str, ...], anchor: str, heading_line: int, start: int, end: int
+) -> Iterator[Section]:
+    """Yield the section of lines[start:end], unless nothing of it is worth keeping."""
+    while start < end and not lines[start].strip():
+        start += 1
+    while end > start and not lines[end - 1].strip():
+        end -= 1
+    text = "\n".join(lines[start:end])
+    if not text:
+        if path:
+            yield Section(path, anchor, heading_line + 1, heading_line + 1, "")
+        return
+    if not _is_navigation(text):
+        first = heading_line if path else start
+        yield Section(path, anchor, first + 1, end, text)
+
+
+def _is_navigation(text: str) -> bool:
+    """Tell a section that only links to a list of all pages from one with content."""
+    rest, links = _NAVIGATION_LINK.subn("", text)
+    return bool(links) and not _WORD.search(rest)
