@@ -101,7 +101,7 @@ def load_config(path: Path, *, built_in_ids: Iterable[str] = ()) -> DocsConfig:
 
 
 def parse_config(
-    data: object,
+    data: Any,
     *,
     folder: Path,
     path: Path | None = None,

@@ -27,7 +27,7 @@ from app.ingestion.sources import (
     stat_fingerprint,
 )
 from app.library.config import SetOptions
-from app.library.status import IndexBlock, SetState, SetStatus
+from app.library.status import IndexBlock, SetState, SetStatus, revision
 from app.models import DocumentSetSpec, Progress
 
 logger = logging.getLogger(__name__)
@@ -59,6 +59,7 @@ class DocumentSet:
         self.last_error: str | None = None
         self.behind: str | None = None
         self.unavailable: str | None = None
+        self._data_dir = data_dir
         self.set_dir = data_dir / "sets" / options.spec.id
         self._image_set_dir = image_dir / "sets" / options.spec.id if image_dir else None
         self._starter_dir = starter_dir
@@ -168,6 +169,10 @@ class DocumentSet:
         self._done_marker.write_text(self._built_from, encoding="utf-8")
         return adopted or built is not previous
 
+    def note_failure(self, reason: str) -> None:
+        """Keep why the last refresh failed, without the folders of this machine."""
+        self.last_error = f"the last refresh failed: {self._without_folders(reason)}"
+
     def status(self) -> SetStatus:
         """Describe the set as it is served now."""
         index, building = self.index, self.building
@@ -219,7 +224,7 @@ class DocumentSet:
             origin=manifest.origin,
             root=manifest.root,
             source=manifest.source,
-            rev=manifest.rev,
+            rev=revision(manifest),
             rev_date=manifest.rev_date,
             files=manifest.files,
             chunks=manifest.chunks,
@@ -228,6 +233,15 @@ class DocumentSet:
             built_at=manifest.built_at,
             skipped=manifest.skipped,
         )
+
+    def _without_folders(self, reason: str) -> str:
+        # Reasons are shown to callers over HTTP, who need not know where things lie.
+        named = {self.set_dir: "the data folder", self._data_dir: "the data folder"}
+        if not self.is_git:
+            named[Path(self.spec.source)] = "the source folder"
+        for folder, name in named.items():
+            reason = reason.replace(str(folder), name)
+        return reason
 
     @property
     def _shown_source(self) -> str:
@@ -253,7 +267,7 @@ class DocumentSet:
     def _stat_fingerprint(self) -> str:
         root = Path(self.spec.source)
         if not root.is_dir():
-            raise SourceUnavailableError(f"{self._shown_source}: no such folder")
+            raise SourceUnavailableError("the source folder does not exist")
         tree = SourceTree(root=root, origin="file", rev=None, rev_date=None)
         return stat_fingerprint(list_files(tree, self.spec.include, self.spec.exclude))
 
@@ -293,7 +307,8 @@ class DocumentSet:
             try:
                 return SearchIndex.load(folder)
             except (SnapshotError, OSError) as error:
-                self.last_error = f"snapshot {folder.name[:12]}: {error}"
+                reason = self._without_folders(str(error))
+                self.last_error = f"snapshot {folder.name[:12]} cannot be read: {reason}"
                 logger.warning("set %s: %s", self.spec.id, self.last_error)
         for set_dir in set_dirs:
             for name, reason in unreadable_snapshots(set_dir).items():

@@ -156,9 +156,9 @@ class RefreshJobs:
             self._on_event(LibraryEvent(kind, set_id, seconds=seconds))
 
     def _failed(self, served: DocumentSet, reason: str, seconds: float) -> None:
-        served.last_error = f"the last refresh failed: {reason}"
+        served.note_failure(reason)
         self._failures[served.spec.id] = self._failures.get(served.spec.id, 0) + 1
-        logger.warning("set %s: %s", served.spec.id, served.last_error)
+        logger.warning("set %s: the refresh failed: %s", served.spec.id, reason)
         self._on_event(LibraryEvent("refresh_failed", served.spec.id, reason, seconds))
 
 

@@ -7,7 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from app.index.snapshot import Manifest
 from app.models import Skipped
+
+_SHORT_FINGERPRINT = 12
 
 
 class SetState(StrEnum):
@@ -24,13 +27,14 @@ class SetState(StrEnum):
 class IndexBlock:
     """The facts of one index, the same wherever a document set is described.
 
-    `root` is a folder of this machine: callers that answer over HTTP leave it out.
+    `root` is a folder of this machine: callers that answer over HTTP leave it out. `rev` is what
+    `revision` says of the index.
     """
 
     origin: str
     root: str
     source: str
-    rev: str | None
+    rev: str
     rev_date: str | None
     files: int
     chunks: int
@@ -38,6 +42,14 @@ class IndexBlock:
     state: SetState
     built_at: str
     skipped: tuple[Skipped, ...]
+
+
+def revision(manifest: Manifest) -> str:
+    """Name what an index holds: the commit of a git source, else the hash of its contents."""
+    contents = manifest.fingerprint[:_SHORT_FINGERPRINT]
+    if manifest.starter:
+        return f"starter-{contents}"
+    return manifest.rev or contents
 
 
 @dataclass(frozen=True, slots=True)
