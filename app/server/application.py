@@ -1,0 +1,211 @@
+"""The HTTP application: routes, the order of the middleware, and what runs while it serves.
+
+The composition root of `serve` and `stdio`: it reads the settings and hands plain values down.
+"""
+
+import io
+import logging
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+from mcp.server.mcpserver import MCPServer
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from app.data_files import data_path
+from app.liara.corpus import LIARA_SPEC
+from app.library.config import DocsConfig, find_config, load_config
+from app.library.library import DocumentLibrary
+from app.models import DocumentSetSpec
+from app.server.health import HealthEndpoints
+from app.server.hooks import hook_route
+from app.server.landing import LandingPages
+from app.server.mcp_server import build_server
+from app.server.metrics import Metrics, MetricsEndpoint, ResponseMeter
+from app.server.requests import HeaderLimit, MethodGuard, PostGate
+from app.server.running import RunningLibrary
+from app.server.security import Allowlist, HostGuard, TokenGuard, is_loopback
+from app.settings import Settings, secret_of
+
+logger = logging.getLogger(__name__)
+
+
+def create_app(settings: Settings) -> Starlette:
+    """Return the application.
+
+    Raises:
+        SettingsError: The allowlist of hosts and origins cannot be used.
+        ConfigError: The JSON config cannot be used.
+    """
+    allowlist = Allowlist.build(settings.allowed_hosts, settings.allowed_origins, settings.host)
+    for warning in allowlist.warnings(settings.public_url):
+        logger.warning("%s", warning)
+    metrics = Metrics()
+    library = open_library(settings, metrics, liara_only=_only_liara(settings))
+    metrics.watch(library)
+    running = RunningLibrary(library)
+    server = build_server(
+        library,
+        metrics,
+        transport="http",
+        reindex_enabled=settings.reindex,
+        tool_timeout_seconds=settings.tool_timeout_seconds,
+        until_ready=running.loaded.wait,
+    )
+    has_token = settings.mcp_token is not None
+    health = HealthEndpoints(library, allowlist, token=has_token)
+    pages = LandingPages(library, settings.public_url, token=has_token)
+    endpoint = McpEndpoint(server, settings, pages, metrics)
+    app = Starlette(
+        routes=[
+            Route("/", pages.root),
+            Route("/mcp", endpoint),
+            Route("/mcp/", endpoint),
+            Route("/healthz", health.healthz),
+            Route("/readyz", health.readyz),
+            hook_route(library, secret_of),
+            Route("/metrics", MetricsEndpoint(metrics).scrape),
+        ],
+        # Outermost first: every response is counted, then nothing passes with foreign headers.
+        middleware=[
+            Middleware(ResponseMeter, metrics=metrics),
+            Middleware(HeaderLimit, on_refusal=metrics.count_refusal),
+            Middleware(HostGuard, allowlist=allowlist, on_refusal=metrics.count_refusal),
+        ],
+        exception_handlers={HTTPException: _http_error, Exception: _internal_error},
+        lifespan=_lifespan(server, running),
+    )
+    # Never a redirect: its Location would be made of an unchecked Host, with the wrong scheme.
+    app.router.redirect_slashes = False
+    return app
+
+
+async def serve_stdio(settings: Settings) -> None:
+    """Serve the same tools on standard input and output until the client closes them.
+
+    Raises:
+        ConfigError: The JSON config cannot be used.
+    """
+    metrics = Metrics()
+    library = open_library(settings, metrics)
+    running = RunningLibrary(library)
+    server = build_server(
+        library,
+        metrics,
+        transport="stdio",
+        reindex_enabled=True,
+        tool_timeout_seconds=settings.tool_timeout_seconds,
+        until_ready=running.loaded.wait,
+    )
+    # The SDK claims descriptor 1 before the library's task gets to run, and points it at standard
+    # error; unbuffered, no stray print can be flushed to the client afterwards.
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(write_through=True)
+    async with running.serve():
+        await server.run_stdio_async()
+
+
+def open_library(
+    settings: Settings,
+    metrics: Metrics,
+    *,
+    change: Callable[[DocumentSetSpec], DocumentSetSpec] = lambda spec: spec,
+    liara_only: bool = False,
+) -> DocumentLibrary:
+    """Return the library of the Liara set and of the sets that the JSON config names.
+
+    `change` may give a set another source, as `sync --source` does.
+
+    Raises:
+        ConfigError: The config cannot be used; a set that cannot be is left out and logged.
+    """
+    built_in = [change(LIARA_SPEC)] if settings.liara else []
+    config = DocsConfig()
+    path = find_config(settings.docs_config, settings.home)
+    if path is not None and liara_only:
+        logger.error(
+            "the document sets of %s are not served: the address is public and neither MCP_TOKEN"
+            " nor ALLOW_ANONYMOUS=1 is set",
+            path,
+        )
+    elif path is not None:
+        config = load_config(path, built_in_ids=[spec.id for spec in built_in])
+    for problem in config.problems:
+        logger.error("document set left out: %s", problem)
+    sets = tuple(replace(options, spec=change(options.spec)) for options in config.sets)
+    return DocumentLibrary(
+        built_in,
+        data_dir=settings.data_dir,
+        image_dir=settings.image_dir,
+        starter_dir=data_path("starter"),
+        config=replace(config, sets=sets),
+        sync_on_start=settings.sync_on_start,
+        on_event=metrics.on_library_event,
+    )
+
+
+def _only_liara(settings: Settings) -> bool:
+    """Whether the sets of the config stay out: they may be a team's own."""
+    is_open = settings.mcp_token is None and not settings.allow_anonymous
+    return is_open and not is_loopback(settings.host)
+
+
+class McpEndpoint:
+    """The MCP server as an ASGI endpoint behind its gate, at both of its paths."""
+
+    def __init__(
+        self, server: MCPServer[Any], settings: Settings, pages: LandingPages, metrics: Metrics
+    ) -> None:
+        """Prepare the SDK's session manager and stack the guards before it."""
+        server.streamable_http_app(
+            stateless_http=True,
+            json_response=True,
+            max_request_body_size=settings.max_body_bytes,
+            # HostGuard checks every path, with ports and letter case as HTTP means them.
+            transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+        )
+        app: ASGIApp = PostGate(
+            server.session_manager.handle_request,
+            on_refusal=metrics.count_refusal,
+            max_body_bytes=settings.max_body_bytes,
+            max_concurrent=settings.max_concurrent_requests,
+            body_timeout_seconds=settings.request_timeout_seconds,
+        )
+        if settings.mcp_token is not None:
+            app = TokenGuard(app, settings.mcp_token, metrics.count_refusal)
+        self._app = MethodGuard(app, pages.endpoint)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        await self._app(scope, receive, send)
+
+
+def _lifespan(
+    server: MCPServer[Any], running: RunningLibrary
+) -> Callable[[Starlette], AbstractAsyncContextManager[None]]:
+    @asynccontextmanager
+    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        async with server.session_manager.run(), running.serve():
+            yield
+
+    return lifespan
+
+
+async def _http_error(_request: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    headers = error.headers if isinstance(error, HTTPException) else None
+    text = {404: "not found", 405: "method not allowed"}.get(status, "request refused")
+    return JSONResponse({"error": text}, status, headers)
+
+
+async def _internal_error(_request: Request, _error: Exception) -> Response:
+    return JSONResponse({"error": "internal error"}, 500)

@@ -1,0 +1,96 @@
+"""The socket side of `serve`: uvicorn, with limits on the time and size of request headers."""
+
+import asyncio
+from typing import ClassVar
+
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+# HeaderLimit answers 431 above 16 KiB; what goes on without end is cut off here.
+_MAX_HEAD_BYTES = 65_536
+
+# Longer than the 60 s that nginx and most load balancers keep an idle connection, so that they
+# never send a request on one that is being closed here.
+_KEEP_ALIVE_SECONDS = 65
+
+
+class HeadDeadlineProtocol(HttpToolsProtocol):
+    """uvicorn's HTTP protocol, closing connections whose headers do not arrive in time.
+
+    uvicorn has no such limit: a client that sends a byte now and then holds its connection.
+    """
+
+    head_timeout_seconds: ClassVar[float]
+    _head_bytes = 0
+    _head_timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Start the clock: a connection that says nothing is closed, too."""
+        super().connection_made(transport)
+        self._start_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop the clock."""
+        self._end_head()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Pass the bytes on, as long as the headers are not without end."""
+        self._head_bytes += len(data)
+        super().data_received(data)
+        if self._head_timer is not None and self._head_bytes > _MAX_HEAD_BYTES:
+            self._give_up()
+
+    def on_message_begin(self) -> None:
+        """Start the clock for a further request on the connection."""
+        super().on_message_begin()
+        if self._head_timer is None:
+            self._start_head()
+
+    def on_headers_complete(self) -> None:
+        """Stop the clock: the body has a deadline of its own."""
+        self._end_head()
+        super().on_headers_complete()
+
+    def _start_head(self) -> None:
+        self._head_bytes = 0
+        self._head_timer = self.loop.call_later(self.head_timeout_seconds, self._give_up)
+
+    def _end_head(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
+
+    def _give_up(self) -> None:
+        self._end_head()
+        if not self.transport.is_closing():
+            self.transport.close()
+
+
+def uvicorn_config(
+    app: ASGIApp, *, host: str, port: int, head_timeout_seconds: float, shutdown_seconds: int
+) -> uvicorn.Config:
+    """Return the configuration under which `serve` runs the application."""
+
+    class Protocol(HeadDeadlineProtocol):
+        pass
+
+    Protocol.head_timeout_seconds = head_timeout_seconds
+    return uvicorn.Config(
+        app,
+        host=host,
+        port=port,
+        http=Protocol,
+        ws="none",
+        lifespan="on",
+        # Logging is configured once, in cli.py.
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        # Nothing here depends on the client's address or scheme, so no forwarded header is
+        # believed; landing.py reads X-Forwarded-Proto for the text that it shows.
+        proxy_headers=False,
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=shutdown_seconds,
+    )
