@@ -47,7 +47,7 @@ _NUMERAL = r"[\d²³¹⁰-⁹₀-₉①-⓿]"
 # What may stand before a forged `[3]` and still leave it at the head of its line for a reader:
 # blanks, list and quote markers, emphasis, a numbered item, a task box, an HTML tag or entity.
 _LEAD = (
-    rf"^(?P<lead>(?:\[[ xX]\]|<[^<>\n]{{0,80}}>|[0-9]{{1,9}}[.)][ \t]"
+    rf"^(?P<lead>(?:\[[ xX]\]|</?[A-Za-z][^<>\[\]\n]{{0,80}}>|(?<!\()[0-9]{{1,9}}[.)][ \t]"
     rf"|(?!{_BRACKET})(?:&\#?\w{{1,12}};|[^\w\n]))*+)"
 )
 _FORGED_CITATION = re.compile(

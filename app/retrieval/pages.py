@@ -1,0 +1,300 @@
+"""Whole pages: from a URL in any of its forms to a slice of the page's source, cut at a line.
+
+The argument is only ever looked up among the pages of the index; it never names a file.
+"""
+
+import re
+from dataclasses import dataclass
+from urllib.parse import unquote, urlsplit
+from weakref import WeakKeyDictionary
+
+from rapidfuzz import fuzz, process
+
+from app.errors import DocumentNotFoundError, InvalidArgumentError
+from app.index.persian import normalize_letters
+from app.index.snapshot import DocumentEntry, SearchIndex
+from app.retrieval.fences import closing_fence, is_fence
+
+MAX_REFERENCE_CHARS = 500
+NEAREST_LIMIT = 5
+# Between two documents that share one page, for example a Persian and an English one.
+_JOINT = "\n\n---\n\n"
+_WRAPPED = re.compile(r"^\[[^\]]*\]\((?P<target>[^)\s]+)[^)]*\)$")
+_SUFFIX = re.compile(r"\.(?:mdx?|html?|txt)$")
+_HEADING_NEAR_END = re.compile(r"\n(?=#{1,6} )")
+# A heading that begins in the last part of a slice had better begin the next one.
+_HEADING_ZONE = 0.8
+_SECTION_MIN_SCORE = 80
+_MAX_FENCE_CHARS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page of a document set; `key` is its URL or, without one, its path."""
+
+    key: str
+    url: str | None
+    title: str
+    documents: tuple[DocumentEntry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PageSlice:
+    """A part of a page's source: `text` stands at `start` of `total` characters.
+
+    `end` is where reading goes on, `limit` the end of the section that was asked for, or of
+    the page. A fence that the cut fell into is closed in `text`, and opened again at its start.
+    """
+
+    text: str
+    start: int
+    end: int
+    limit: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class PageSection:
+    """A heading of a page and the characters of the source that belong to it, subsections too."""
+
+    heading: str
+    anchor: str
+    start: int
+    end: int
+
+
+def find_page(index: SearchIndex, reference: str) -> tuple[Page, str]:
+    """Return the page that a URL, path or citation link names, and the anchor in it, if any.
+
+    Raises:
+        DocumentNotFoundError: The index has no such page.
+    """
+    target, _, anchor = _unwrapped(reference).partition("#")
+    if target in index.documents:
+        return page_of(index, index.documents[target].page), unquote(anchor)
+    table = _page_table(index)
+    host, key = _host_and_key(target)
+    found = table.by_key.get(key)
+    if found is None or (host and host not in table.hosts):
+        raise DocumentNotFoundError(
+            f"No page of this documentation has the URL {reference[:200]!r}."
+        )
+    return page_of(index, found), unquote(anchor)
+
+
+def page_of(index: SearchIndex, key: str) -> Page:
+    """Return the page of a key that the index gave out."""
+    documents = index.documents_of_page(key)
+    return Page(key, documents[0].url, documents[0].title, documents)
+
+
+def nearest_pages(
+    index: SearchIndex, reference: str, limit: int = NEAREST_LIMIT
+) -> tuple[Page, ...]:
+    """Return the pages whose URL or title is most like a reference that names none."""
+    _, key = _host_and_key(_unwrapped(reference).partition("#")[0])
+    wanted = _words(key) or normalize_letters(reference[:MAX_REFERENCE_CHARS])
+    scored = [
+        # The ratio of the paths tells pages apart that share most folders; titles are words.
+        (fuzz.ratio(wanted, path) + fuzz.token_set_ratio(wanted, f"{path} {title}"), page)
+        for page, (path, title) in _page_table(index).words.items()
+    ]
+    scored.sort(key=lambda item: (-item[0], item[1]))
+    return tuple(page_of(index, page) for _, page in scored[:limit])
+
+
+def page_text(index: SearchIndex, page: Page) -> str:
+    """Return the whole source of a page, its documents one after the other."""
+    return _JOINT.join(index.source(entry.path) for entry in page.documents)
+
+
+def page_sections(index: SearchIndex, page: Page) -> tuple[PageSection, ...]:
+    """Return the sections of a page, in order."""
+    sections: list[PageSection] = []
+    base = 0
+    for entry in page.documents:
+        text = index.source(entry.path)
+        sections += _document_sections(index, entry, text, base)
+        base += len(text) + len(_JOINT)
+    return tuple(sections)
+
+
+def find_section(sections: tuple[PageSection, ...], name: str) -> PageSection | None:
+    """Return the section of a heading or anchor, written more or less as it stands in the page."""
+    wanted = _plain(name.rpartition("›")[2])
+    if not wanted:
+        return None
+    plain = [(_plain(section.heading), _plain(section.anchor)) for section in sections]
+    for section, names in zip(sections, plain, strict=True):
+        if wanted in names:
+            return section
+    for section, (heading, _) in zip(sections, plain, strict=True):
+        if heading.startswith(wanted):
+            return section
+    best = process.extractOne(
+        wanted,
+        [heading for heading, _ in plain],
+        scorer=fuzz.ratio,
+        score_cutoff=_SECTION_MIN_SCORE,
+    )
+    return sections[best[2]] if best else None
+
+
+def cut_page(text: str, *, start: int, limit: int, max_chars: int) -> PageSlice:
+    """Return at most `max_chars` characters from `start`, cut at a line where one ends in time.
+
+    Raises:
+        InvalidArgumentError: `start` lies outside of the text.
+    """
+    if not 0 <= start < max(limit, 1):
+        raise InvalidArgumentError(f"offset {start} is outside of this text: it ends at {limit}.")
+    opening, _ = _open_fence(text[:start])
+    budget = max_chars - (len(opening) + 1 if opening else 0)
+    end = _cut_position(text, start, limit, budget)
+    _, closing = _open_fence(_joined(opening, text[start:end]))
+    if closing and end - start + len(closing) + 1 > budget:
+        end = _cut_position(text, start, limit, budget - len(closing) - 1)
+        _, closing = _open_fence(_joined(opening, text[start:end]))
+    body = _joined(opening, text[start:end]).rstrip("\n")
+    body += f"\n{closing}" if closing else ""
+    return PageSlice(body, start, end, limit, len(text))
+
+
+def _unwrapped(reference: str) -> str:
+    text = reference[:MAX_REFERENCE_CHARS].strip().strip("<>\"'`،؛.,; \t\n")
+    wrapped = _WRAPPED.match(text)
+    return wrapped["target"] if wrapped else text
+
+
+def _host_and_key(target: str) -> tuple[str, str]:
+    """Split a reference into its host, empty if it has none, and the key of its path."""
+    try:
+        parts = urlsplit(target if "//" in target[:10] else f"//{target.lstrip('/')}")
+    except ValueError:
+        return "?", ""
+    if parts.scheme not in ("", "http", "https"):
+        return "?", ""
+    host, path = parts.netloc.casefold(), parts.path
+    if "//" not in target[:10] and "." not in host.removesuffix(".md"):
+        # No scheme and no dot in the first part: it is the first folder of a path.
+        host, path = "", f"{parts.netloc}{parts.path}"
+    return host.removesuffix(":443").removesuffix(":80"), _key(path)
+
+
+def _key(path: str) -> str:
+    folders = [part for part in unquote(unquote(path)).casefold().split("/") if part]
+    while folders and folders[0] in ("public", "llms"):
+        folders.pop(0)
+    if folders:
+        folders[-1] = _SUFFIX.sub("", folders[-1])
+        if folders[-1] in ("index", "readme") and len(folders) > 1:
+            folders.pop()
+    return "/".join(folders)
+
+
+@dataclass(frozen=True, slots=True)
+class _PageTable:
+    by_key: dict[str, str]
+    words: dict[str, tuple[str, str]]
+    hosts: frozenset[str]
+
+
+# An index is immutable, so its table can be kept as long as the index itself.
+_tables: WeakKeyDictionary[SearchIndex, _PageTable] = WeakKeyDictionary()
+
+
+def _page_table(index: SearchIndex) -> _PageTable:
+    table = _tables.get(index)
+    if table is None:
+        table = _tables[index] = _build_page_table(index)
+    return table
+
+
+def _build_page_table(index: SearchIndex) -> _PageTable:
+    by_key: dict[str, str] = {}
+    words: dict[str, tuple[str, str]] = {}
+    hosts = set()
+    for page in index.pages:
+        parts = urlsplit(page)
+        hosts.add(parts.netloc.casefold())
+        key = _key(parts.path)
+        by_key.setdefault(key, page)
+        title = index.documents_of_page(page)[0].title
+        words[page] = (_words(key), normalize_letters(title).casefold())
+    return _PageTable(by_key, words, frozenset(hosts))
+
+
+def _words(key: str) -> str:
+    return normalize_letters(key).replace("/", " ").replace("-", " ").casefold()
+
+
+def _document_sections(
+    index: SearchIndex, entry: DocumentEntry, text: str, base: int
+) -> list[PageSection]:
+    starts = _line_starts(text)
+    first_of: dict[tuple[str, ...], tuple[int, str]] = {}
+    last_line: dict[tuple[str, ...], int] = {}
+    for number in index.chunks_of(entry.path):
+        chunk = index.chunk(number)
+        for depth in range(1, len(chunk.heading_path) + 1):
+            path = chunk.heading_path[:depth]
+            anchor = chunk.anchor if depth == len(chunk.heading_path) else ""
+            first_of.setdefault(path, (chunk.start_line, anchor))
+            last_line[path] = chunk.end_line
+    return [
+        PageSection(
+            heading=path[-1],
+            anchor=anchor,
+            start=base + starts[_heading_line(text, starts, line, path[-1])],
+            end=base + starts[min(last_line[path], len(starts) - 1)],
+        )
+        for path, (line, anchor) in first_of.items()
+    ]
+
+
+def _line_starts(text: str) -> list[int]:
+    starts = [0, *(found.end() for found in re.finditer("\n", text))]
+    return [*starts, len(text)]
+
+
+def _heading_line(text: str, starts: list[int], line: int, heading: str) -> int:
+    """The 0-based line of a heading above `line` (1-based): chunks may begin below it."""
+    wanted = _plain(heading)
+    for candidate in range(line - 1, max(line - 12, -1), -1):
+        if _plain(text[starts[candidate] : starts[candidate + 1]]) == wanted:
+            return candidate
+    return line - 1
+
+
+def _plain(text: str) -> str:
+    folded = normalize_letters(unquote(text)).casefold()
+    return "".join(char for char in folded if char.isalnum())
+
+
+def _cut_position(text: str, start: int, limit: int, budget: int) -> int:
+    end = start + budget
+    if end >= limit:
+        return limit
+    headings = list(_HEADING_NEAR_END.finditer(text, start + int(budget * _HEADING_ZONE), end))
+    if headings and closing_fence(text[: headings[-1].end()].split("\n")) is None:
+        return headings[-1].end()
+    newline = text.rfind("\n", start + budget // 2, end)
+    return newline + 1 if newline > 0 else end
+
+
+def _joined(opening: str, text: str) -> str:
+    return f"{opening}\n{text}" if opening else text
+
+
+def _open_fence(text: str) -> tuple[str, str]:
+    """Return the lines that open and close the fence in which the text ends; empty for none."""
+    lines = text.split("\n")
+    closing = closing_fence(lines)
+    if closing is None:
+        return "", ""
+    opening = next(
+        lines[number]
+        for number in reversed(range(len(lines)))
+        if is_fence(lines[number]) and closing_fence(lines[:number]) is None
+    )
+    return opening[:_MAX_FENCE_CHARS], closing
