@@ -14,6 +14,7 @@ from typing import NamedTuple
 import snowballstemmer
 
 from app.index import persian
+from app.index.acronyms import acronyms
 from app.index.persian import ZWNJ
 
 ANALYZER_VERSION = 1
@@ -75,6 +76,8 @@ def expand(word: str) -> tuple[Term, ...]:
         for part in parts:
             if len(part) > 1:
                 terms.setdefault(part, Form.PART)
+    for acronym in acronyms(whole):
+        terms.setdefault(acronym, Form.EXACT)
     # Stems are marked, so that the stem of one word never poses as another word as typed.
     for text in [joined, *parts]:
         stemmed = stem(text)

@@ -17,6 +17,7 @@ from app.errors import DocumentNotFoundError, SnapshotError
 from app.index.arrays import TextStore, load_json, save_json
 from app.index.bm25 import BM25
 from app.index.forward import WordCounts
+from app.index.vocabulary import Vocabulary
 from app.models import Chunk, Skipped
 
 FORMAT = 1
@@ -192,6 +193,14 @@ class SearchIndex:
         numbers = {page: number for number, page in enumerate(self._page_numbers)}
         by_document = np.array([numbers[entry.page] for entry in self._entries], dtype=np.int32)
         return by_document[np.asarray(self._rows["document"], dtype=np.int64)]
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """The words of the index as typed, without stems."""
+        terms = self.words.terms
+        return Vocabulary(
+            {term: self.words.frequency(term) for term in terms if not term.startswith("~")}
+        )
 
     def layer_mask(self, layer: str) -> npt.NDArray[np.bool_]:
         """Return which chunks belong to a layer, by its exact name."""

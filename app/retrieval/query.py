@@ -1,25 +1,52 @@
 """What the person meant: the weighted terms that a query is searched with."""
 
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
 
 from app.errors import InvalidQueryError
+from app.index.acronyms import spelled_out
 from app.index.analyzer import Form, expand, grams, split_words
-from app.retrieval.stopwords import STOPWORDS
+from app.index.persian import is_persian
+from app.index.transliteration import to_english_keys, to_persian_keys
+from app.index.vocabulary import Vocabulary
+from app.retrieval.stopwords import FINGLISH, STOPWORDS
+from app.retrieval.synonyms import SynonymTable
 
 FORM_WEIGHTS = {Form.EXACT: 1.0, Form.PART: 0.6, Form.STEM: 0.6}
 STOPWORD_WEIGHT = 0.1
+SYNONYM_WEIGHT = 0.4
+REPAIR_WEIGHT = 0.7
+CLITIC_WEIGHT = 0.8
+SOUND_WEIGHT = 0.4
+JOINED_WEIGHT = 0.8
+
+_CLITIC = re.compile("(?:هامون|هاتون|هاشون|هام|هات|هاش|مون|تون|شون|یم|ها|ا|م|ت|ش|و|ه|ی)$")
+_SHORTEST_BASE = 3
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class AnalyzedQuery:
-    """Weighted terms for the word lists and for the gram list."""
+    """Weighted terms for the word lists and the gram list; equal terms keep the highest weight."""
 
-    terms: dict[str, float]
-    grams: dict[str, float]
+    terms: dict[str, float] = field(default_factory=dict)
+    grams: dict[str, float] = field(default_factory=dict)
+
+    def add_word(self, word: str, weight: float, *, with_grams: bool = False) -> None:
+        """Add every term that `word` is found by."""
+        for term in expand(word):
+            value = weight * FORM_WEIGHTS[term.form]
+            if value > self.terms.get(term.text, 0.0):
+                self.terms[term.text] = value
+        if with_grams:
+            for gram in grams(word):
+                if weight > self.grams.get(gram, 0.0):
+                    self.grams[gram] = weight
 
 
-def analyze(query: str) -> AnalyzedQuery:
-    """Analyse a query as the index analyses text; equal terms keep their highest weight.
+def analyze(query: str, vocabulary: Vocabulary, synonyms: SynonymTable) -> AnalyzedQuery:
+    """Analyse a query as the index analyses text, and add what else it can mean, at less weight.
 
     Raises:
         InvalidQueryError: It has no letter or digit to search for.
@@ -27,14 +54,86 @@ def analyze(query: str) -> AnalyzedQuery:
     words = split_words(query)
     if not words:
         raise InvalidQueryError("The query has no letters or digits to search for: add words.")
-    terms: dict[str, float] = {}
-    gram_terms: dict[str, float] = {}
+    words = _right_keyboard(query, words, vocabulary)
+    analyzed = AnalyzedQuery()
+    finglish = is_finglish(words)
+    meant: list[str] = []
     for word in words:
-        is_stopword = word.casefold() in STOPWORDS
-        weight = STOPWORD_WEIGHT if is_stopword else 1.0
-        for term in expand(word):
-            value = weight * FORM_WEIGHTS[term.form]
-            terms[term.text] = max(terms.get(term.text, 0.0), value)
-        if not is_stopword:
-            gram_terms.update(dict.fromkeys(grams(word), 1.0))
-    return AnalyzedQuery(terms, gram_terms)
+        lowered = word.casefold()
+        if lowered in STOPWORDS or (finglish and lowered in FINGLISH):
+            analyzed.add_word(word, STOPWORD_WEIGHT)
+            meant.append(word)
+            continue
+        analyzed.add_word(word, 1.0, with_grams=True)
+        meant.append(_add_spellings(analyzed, word, vocabulary, finglish))
+    for joined in _joined_neighbours(words, vocabulary):
+        analyzed.add_word(joined, JOINED_WEIGHT)
+    for phrase in synonyms.of(meant):
+        for word in phrase:
+            analyzed.add_word(word, SYNONYM_WEIGHT)
+    return analyzed
+
+
+def is_finglish(words: Sequence[str]) -> bool:
+    """Tell whether a query is Persian in Latin letters, by its little words."""
+    return any(word.casefold() in FINGLISH for word in words) and all(
+        word.isascii() for word in words
+    )
+
+
+def _add_spellings(
+    analyzed: AnalyzedQuery, word: str, vocabulary: Vocabulary, finglish: bool
+) -> str:
+    """Add other spellings of one word; returns the one that synonyms are looked up for."""
+    lowered = word.casefold()
+    if finglish:
+        alike = vocabulary.sounding_like(lowered)
+        for other in alike:
+            analyzed.add_word(other, REPAIR_WEIGHT)
+        return alike[0] if alike else word
+    known = any(term.text in vocabulary for term in expand(word) if term.form is Form.EXACT)
+    if is_persian(lowered):
+        base = _without_clitic(lowered, vocabulary)
+        if base is not None:
+            analyzed.add_word(base, CLITIC_WEIGHT, with_grams=not known)
+            return word if known else base
+    if known:
+        return word
+    nearest = vocabulary.nearest(lowered)
+    for other, distance in nearest:
+        analyzed.add_word(other, REPAIR_WEIGHT / distance, with_grams=True)
+    return nearest[0][0] if nearest else word
+
+
+def _without_clitic(word: str, vocabulary: Vocabulary) -> str | None:
+    match = _CLITIC.search(word)
+    if match is None or match.start() < _SHORTEST_BASE:
+        return None
+    base = word[: match.start()]
+    return base if base in vocabulary else None
+
+
+def _joined_neighbours(words: Sequence[str], vocabulary: Vocabulary) -> Iterable[str]:
+    """Words typed in two that the docs write as one (node js), and spelled-out acronyms."""
+    for left, right in pairwise(words):
+        joined = left.casefold() + right.casefold()
+        if joined in vocabulary:
+            yield joined
+    yield from spelled_out([word.casefold() for word in words])
+
+
+def _right_keyboard(query: str, words: list[str], vocabulary: Vocabulary) -> list[str]:
+    """Return the words as meant, when nearly all are unknown and the other layout knows most."""
+    if _known_share(words, vocabulary) > 0.0:
+        return words
+    lowered = query.casefold()
+    for translated in (to_persian_keys(lowered), to_english_keys(lowered)):
+        others = split_words(translated)
+        if others and _known_share(others, vocabulary) >= 0.5:
+            return others
+    return words
+
+
+def _known_share(words: Sequence[str], vocabulary: Vocabulary) -> float:
+    known = sum(word.casefold() in vocabulary or word.casefold() in STOPWORDS for word in words)
+    return known / len(words)

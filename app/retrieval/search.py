@@ -9,6 +9,7 @@ from app.index.snapshot import SearchIndex
 from app.models import Hit, SearchResult
 from app.retrieval.fusion import fuse
 from app.retrieval.query import AnalyzedQuery, analyze
+from app.retrieval.synonyms import shipped_synonyms
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -31,7 +32,7 @@ def search(
     Raises:
         InvalidQueryError: The query has nothing to search for.
     """
-    analyzed = analyze(query)
+    analyzed = analyze(query, index.vocabulary, shipped_synonyms())
     scores = score_lists(index, analyzed)
     fused = fuse(scores, LIST_WEIGHTS)
     if layer is not None:

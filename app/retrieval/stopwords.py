@@ -16,3 +16,15 @@ these those there not no any some if then than as about into need want have has 
 """.split()
 
 STOPWORDS = frozenset(_PERSIAN + _ENGLISH)
+
+# The little words of Persian typed in Latin letters; they also tell that a query is Finglish.
+FINGLISH = frozenset(
+    """
+    chetor chetori chejoori chejori chegoone che chi cheraa chera koja kojast kodom kodoom ki baraye
+    barae vase ro ra az dar too tooye ye yek ine hast nist mishe nemishe mishavad shod shode nashod
+    mikham mikhaam mikhastam mikonam mikone mikonim konam konim kone kard karde kardan dare daram
+    darim nadare nadaram bayad age agar vali ham hame har dige bad ghabl rooye roo khodam man ma
+    inke chand ta ke ba va ya begam bedam bezanam bezaram midam mide mizane mizanam mikoneh nemikone
+    nemitonam nemitoonam mitonam mitoonam mitoone miad nemiad miyad nemiyad lotfan salam chikar
+    """.split()
+)

@@ -1,0 +1,64 @@
+"""The words that an index knows: for repairing spelling and for meeting other spellings."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+from rapidfuzz import process
+from rapidfuzz.distance import OSA
+
+from app.index.transliteration import skeleton
+
+_SHORTEST_REPAIRED = 4
+_SHORTEST_SKELETON = 3
+
+
+class Vocabulary:
+    """Words of an index with the number of chunks that hold each."""
+
+    def __init__(self, frequencies: Mapping[str, int]) -> None:
+        """Take words as typed (case-folded), not stems."""
+        self._frequencies = frequencies
+        self._by_length: defaultdict[tuple[bool, int], list[str]] = defaultdict(list)
+        self._by_skeleton: defaultdict[str, list[str]] = defaultdict(list)
+        for word in frequencies:
+            self._by_length[word.isascii(), len(word)].append(word)
+            key = skeleton(word)
+            if len(key) >= _SHORTEST_SKELETON:
+                self._by_skeleton[key].append(word)
+
+    def __contains__(self, word: str) -> bool:
+        """Tell whether any chunk holds the word as typed."""
+        return word in self._frequencies
+
+    def frequency(self, word: str) -> int:
+        """Return how many chunks hold the word."""
+        return self._frequencies.get(word, 0)
+
+    def nearest(self, word: str, limit: int = 3) -> list[tuple[str, int]]:
+        """Return known words within one or two typing errors, nearest and most frequent first.
+
+        The distance is the optimal string alignment distance: insertions, deletions,
+        substitutions and swaps of neighbours. Short words allow one error.
+        """
+        if len(word) < _SHORTEST_REPAIRED:
+            return []
+        errors = 1 if len(word) < _SHORTEST_REPAIRED + 2 else 2
+        found: list[tuple[str, int]] = []
+        for length in range(len(word) - errors, len(word) + errors + 1):
+            choices = self._by_length.get((word.isascii(), length), [])
+            matches = process.extract(
+                word, choices, scorer=OSA.distance, score_cutoff=errors, limit=limit * 4
+            )
+            found.extend((choice, int(distance)) for choice, distance, _ in matches)
+        found.sort(key=lambda item: (item[1], -self.frequency(item[0])))
+        return found[:limit]
+
+    def sounding_like(self, word: str, limit: int = 3) -> list[str]:
+        """Return known words of the other script that sound alike, most frequent first."""
+        alike = [
+            other
+            for other in self._by_skeleton.get(skeleton(word), [])
+            if other.isascii() != word.isascii()
+        ]
+        alike.sort(key=self.frequency, reverse=True)
+        return alike[:limit]
