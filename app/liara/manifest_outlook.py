@@ -20,6 +20,8 @@ def _lines(context: ManifestContext) -> Iterator[str]:
     yield (
         f"Deploys to the app {quote(str(app).lower())}." if app else "Asks which app to deploy to."
     )
+    if account := data.get("account"):
+        yield f"Uses the account {show(account)} of the CLI."
     if data.get("team-id"):
         yield "The app is looked up in the team of team-id."
     if context.uses_image:

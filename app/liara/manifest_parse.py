@@ -138,21 +138,17 @@ def _mend(
     mended = "".join(piece for piece, _offset in reader.pieces)
     try:
         return _loads(mended), findings or [places.error(0, str(error))], True
-    except json.JSONDecodeError as decode_error:
-        offset = reader.original_offset(decode_error.pos, len(text))
-        findings.append(places.error(min(offset, len(text)), _reason(decode_error, offset, text)))
-    except ValueError as other:
-        findings.append(places.error(0, clean(str(other))))
+    except ValueError as remaining:
+        offset = reader.original_offset(getattr(remaining, "pos", 0), len(text))
+        findings.append(places.error(offset, _reason(str(remaining), text[offset:])))
     return None, findings, False
 
 
-def _reason(error: json.JSONDecodeError, offset: int, text: str) -> str:
-    if not text[offset:].strip():
+def _reason(message: str, rest: str) -> str:
+    if not rest.strip():
         return "The file ends too early: a bracket or a quote is not closed."
-    for start, reason in _REASONS.items():
-        if error.msg.startswith(start):
-            return reason
-    return clean(error.msg)
+    known = (reason for start, reason in _REASONS.items() if message.startswith(start))
+    return next(known, clean(message))
 
 
 def _value_findings(value: object) -> Iterator[Finding]:

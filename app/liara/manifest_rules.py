@@ -55,8 +55,8 @@ def _placeholders(context: ManifestContext) -> Iterator[Finding]:
         value = context.data.get(key)
         if not isinstance(value, str):
             continue
-        if _PLACEHOLDER.search(value):
-            yield finding((key,), "error", f"{quote(value)} still holds a placeholder.")
+        if match := _PLACEHOLDER.search(value):
+            yield finding((key,), "error", f"The placeholder {quote(match[0])} is not filled in.")
         elif _SAMPLE_WORDS.fullmatch(value):
             yield finding((key,), "warning", f"{quote(value)} looks like a placeholder.")
 
@@ -112,8 +112,6 @@ def _platform_objects(context: ManifestContext) -> Iterator[Finding]:
         problem = f"This object is not used: the platform is {platform.name}."
         allowed = f"$.{platform.config_key}" if platform.config_key else "No object of a platform."
         yield finding((name,), severity, problem, allowed)
-    if platform.config_key is None and platform.name in context.data:
-        yield finding((platform.name,), "warning", f"{platform.title} has no settings of its own.")
 
 
 def _github(context: ManifestContext) -> Iterator[Finding]:
