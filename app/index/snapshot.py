@@ -17,6 +17,7 @@ from app.errors import DocumentNotFoundError, SnapshotError
 from app.index.arrays import TextStore, load_json, save_json
 from app.index.bm25 import BM25
 from app.index.forward import WordCounts
+from app.index.products import ProductGroup, find_products
 from app.index.vocabulary import Vocabulary
 from app.models import Chunk, Skipped
 
@@ -201,6 +202,11 @@ class SearchIndex:
         return Vocabulary(
             {term: self.words.frequency(term) for term in terms if not term.startswith("~")}
         )
+
+    @cached_property
+    def products(self) -> tuple[ProductGroup, ...]:
+        """Groups of twin products among the pages, over page numbers."""
+        return find_products(self.pages)
 
     def layer_mask(self, layer: str) -> npt.NDArray[np.bool_]:
         """Return which chunks belong to a layer, by its exact name."""

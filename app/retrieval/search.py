@@ -14,6 +14,9 @@ from app.retrieval.synonyms import shipped_synonyms
 FloatArray = npt.NDArray[np.float64]
 
 LIST_WEIGHTS = {"words": 1.0, "fields": 0.5, "grams": 0.35}
+NAMED_PRODUCT = 1.15
+TWIN_PRODUCT = 0.6
+NAMED_WEIGHT = 0.4
 
 
 def search(
@@ -35,6 +38,7 @@ def search(
     analyzed = analyze(query, index.vocabulary, shipped_synonyms())
     scores = score_lists(index, analyzed)
     fused = fuse(scores, LIST_WEIGHTS)
+    fused *= product_factor(index, analyzed)
     if layer is not None:
         fused = np.where(index.layer_mask(layer), fused, 0.0)
     numbers = _rank(index, fused, top_k, max_per_page)
@@ -57,6 +61,17 @@ def score_lists(index: SearchIndex, analyzed: AnalyzedQuery) -> dict[str, FloatA
         "fields": index.fields.scores(analyzed.terms),
         "grams": index.grams.scores(analyzed.grams),
     }
+
+
+def product_factor(index: SearchIndex, analyzed: AnalyzedQuery) -> FloatArray:
+    """Return a factor for each chunk: the products that the query names up, their twins down."""
+    by_page = np.ones(len(index.pages))
+    for group in index.products:
+        named = group.named(lambda name: analyzed.terms.get(name, 0.0) >= NAMED_WEIGHT)
+        if named is not None:
+            by_page[named] *= NAMED_PRODUCT
+            by_page[group.any_product & ~named] *= TWIN_PRODUCT
+    return by_page[index.page_of_chunk]
 
 
 def _rank(index: SearchIndex, fused: FloatArray, top_k: int, max_per_page: int) -> list[int]:
