@@ -36,9 +36,10 @@ _TAG_OPENER = re.compile(
 # One character as a reader may decode it: an entity, a percent or backslash escape, or itself.
 _CHARACTER = re.compile(
     rf"(?P<entity>{_AMP}(?:#x[0-9a-f]{{1,8}};?|#[0-9]{{1,8}};?|[a-z][a-z0-9]{{1,31}};))"
-    r"|(?:%(?:25)*|\\u00|\\x)(?P<code>[0-9a-f]{2})|(?P<blank>\\[nrtfv])|(?P<plain>.)",
+    r"|(?:%(?:25)*|\\u00|\\x)(?P<code>[0-9a-f]{2})|(?P<blank>\\[nrtfv])|.",
     re.IGNORECASE | re.DOTALL,
 )
+_TAG_NAME = "docs"
 _LOOK_ALIKES = str.maketrans("ԁɗоοօ᧐сϲςѕꜱ", "ddoooocccss")
 
 _BRACKET = rf"[\[［【〔⟦〖⁅❲]|{_AMP}(?:lbrack;|lsqb;|#0*91;?|#x0*5b;?)|%5b|\\u005b|\\x5b"
@@ -171,37 +172,37 @@ def _names_docs(text: str, start: int, verdicts: Mapping[int, bool]) -> bool:
     """
     wanted = 0
     position = start
-    while wanted < 4:
-        found = _CHARACTER.match(text, position)
-        if found is None:
+    while wanted < len(_TAG_NAME):
+        if position >= len(text):
             return False
-        if wanted == 0 and found.start() in verdicts:
-            return verdicts[found.start()]
-        letters = _letters(_decoded(found))
-        position = found.end()
+        if wanted == 0 and position in verdicts:
+            return verdicts[position]
+        letters, position = _letters_at(text, position)
         for letter in letters:
-            if wanted == 4 or letter != "docs"[wanted]:
+            if wanted == len(_TAG_NAME) or letter != _TAG_NAME[wanted]:
                 return False
             wanted += 1
-    following = _CHARACTER.match(text, position)
-    return following is None or not _letters(_decoded(following))
+    return position >= len(text) or not _letters_at(text, position)[0]
 
 
-def _decoded(found: re.Match[str]) -> str:
+def _letters_at(text: str, position: int) -> tuple[str, int]:
+    """Return the letters and digits that one character reads as, and where the next begins."""
+    found = _CHARACTER.match(text, position)
+    if found is None:
+        return "", position + 1
+    char, end = found[0], found.end()
     if found["entity"]:
-        text, before = found["entity"], ""
-        while text != before:
-            text, before = html.unescape(text), text
-        return text
-    if found["code"]:
-        return chr(int(found["code"], 16))
-    return " " if found["blank"] else found["plain"]
-
-
-def _letters(char: str) -> str:
-    """The letters and digits of a character once its typographic form is taken away."""
+        before = ""
+        while char != before:
+            char, before = html.unescape(char), char
+        if len(char) > 2:  # a name that runs on into other text: `&ltx;`
+            char, end = text[position], position + 1
+    elif found["code"]:
+        char = chr(int(found["code"], 16))
+    elif found["blank"]:
+        char = " "
     folded = unicodedata.normalize("NFKD", char).casefold().translate(_LOOK_ALIKES)
-    return "".join(letter for letter in folded if letter.isalnum() or letter == "_")
+    return "".join(letter for letter in folded if letter.isalnum()), end
 
 
 def _break_citations(text: str) -> str:

@@ -4,10 +4,14 @@ The argument is only ever looked up among the pages of the index; it never names
 """
 
 import re
+from collections import Counter
 from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
 from urllib.parse import unquote, urlsplit
 from weakref import WeakKeyDictionary
 
+from markdown_it import MarkdownIt
 from rapidfuzz import fuzz, process
 
 from app.errors import DocumentNotFoundError, InvalidArgumentError
@@ -19,6 +23,11 @@ MAX_REFERENCE_CHARS = 500
 NEAREST_LIMIT = 5
 # Between two documents that share one page, for example a Persian and an English one.
 _JOINT = "\n\n---\n\n"
+_FRONT_MATTER = re.compile(r"---\n(?:[^\n]*\n){0,60}?---(?:\n|$)")
+_EXPLICIT_ID = re.compile(r"\{\s*#([^\s{}#]{1,200})\s*\}\s*$")
+# Links keep their text; tags, ids and emphasis go.
+_MARKUP = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)|<[^<>]*>|\{\s*#[^{}]*\}\s*$|[*`]+|[ \t]#+$")
+_MAX_HEADING_CHARS = 300
 _WRAPPED = re.compile(r"^\[[^\]]*\]\((?P<target>[^)\s]+)[^)]*\)$")
 _SUFFIX = re.compile(r"\.(?:mdx?|html?|txt)$")
 _HEADING_NEAR_END = re.compile(r"\n(?=#{1,6} )")
@@ -114,7 +123,7 @@ def page_sections(index: SearchIndex, page: Page) -> tuple[PageSection, ...]:
     base = 0
     for entry in page.documents:
         text = index.source(entry.path)
-        sections += _document_sections(index, entry, text, base)
+        sections += _document_sections(entry, text, base)
         base += len(text) + len(_JOINT)
     return tuple(sections)
 
@@ -161,7 +170,7 @@ def cut_page(text: str, *, start: int, limit: int, max_chars: int) -> PageSlice:
 
 
 def _unwrapped(reference: str) -> str:
-    text = reference[:MAX_REFERENCE_CHARS].strip().strip("<>\"'`،؛.,; \t\n")
+    text = reference[:MAX_REFERENCE_CHARS].strip().lstrip("<\"'`").rstrip(">\"'`،؛.,; \t\n")
     wrapped = _WRAPPED.match(text)
     return wrapped["target"] if wrapped else text
 
@@ -228,42 +237,57 @@ def _words(key: str) -> str:
     return normalize_letters(key).replace("/", " ").replace("-", " ").casefold()
 
 
-def _document_sections(
-    index: SearchIndex, entry: DocumentEntry, text: str, base: int
-) -> list[PageSection]:
-    starts = _line_starts(text)
-    first_of: dict[tuple[str, ...], tuple[int, str]] = {}
-    last_line: dict[tuple[str, ...], int] = {}
-    for number in index.chunks_of(entry.path):
-        chunk = index.chunk(number)
-        for depth in range(1, len(chunk.heading_path) + 1):
-            path = chunk.heading_path[:depth]
-            anchor = chunk.anchor if depth == len(chunk.heading_path) else ""
-            first_of.setdefault(path, (chunk.start_line, anchor))
-            last_line[path] = chunk.end_line
-    return [
-        PageSection(
-            heading=path[-1],
-            anchor=anchor,
-            start=base + starts[_heading_line(text, starts, line, path[-1])],
-            end=base + starts[min(last_line[path], len(starts) - 1)],
+def _document_sections(entry: DocumentEntry, text: str, base: int) -> list[PageSection]:
+    # Not from the chunks: a short section shares the chunk of its neighbour.
+    headings = [item for item in _headings(text) if item.text != entry.title]
+    seen: Counter[str] = Counter()
+    sections = []
+    for number, heading in enumerate(headings):
+        slug = _plain(heading.text)
+        following = (item.start for item in headings[number + 1 :] if item.level <= heading.level)
+        sections.append(
+            PageSection(
+                heading=heading.text,
+                anchor=heading.anchor or (f"{slug}{seen[slug]}" if seen[slug] else slug),
+                start=base + heading.start,
+                end=base + next(following, len(text)),
+            )
         )
-        for path, (line, anchor) in first_of.items()
+        seen[slug] += 1
+    return sections
+
+
+@dataclass(frozen=True, slots=True)
+class _Heading:
+    level: int
+    text: str
+    anchor: str
+    start: int
+
+
+def _headings(text: str) -> list[_Heading]:
+    starts = [0, *(found.end() for found in re.finditer("\n", text))]
+    front = _FRONT_MATTER.match(text)
+    hidden = front.end() if front else 0
+    body = re.sub(r"[^\n]", " ", text[:hidden]) + text[hidden:]
+    tokens = _block_parser().parse(body)
+    return [
+        _Heading(
+            level=int(token.tag[1]),
+            text=" ".join(_MARKUP.sub(r"\1", inline.content).split())[:_MAX_HEADING_CHARS],
+            anchor=explicit[1] if (explicit := _EXPLICIT_ID.search(inline.content)) else "",
+            start=starts[token.map[0]],
+        )
+        for token, inline in pairwise(tokens)
+        if token.type == "heading_open" and token.level == 0 and token.map
     ]
 
 
-def _line_starts(text: str) -> list[int]:
-    starts = [0, *(found.end() for found in re.finditer("\n", text))]
-    return [*starts, len(text)]
-
-
-def _heading_line(text: str, starts: list[int], line: int, heading: str) -> int:
-    """The 0-based line of a heading above `line` (1-based): chunks may begin below it."""
-    wanted = _plain(heading)
-    for candidate in range(line - 1, max(line - 12, -1), -1):
-        if _plain(text[starts[candidate] : starts[candidate + 1]]) == wanted:
-            return candidate
-    return line - 1
+@cache
+def _block_parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark")
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    return parser.disable("reference")
 
 
 def _plain(text: str) -> str:
