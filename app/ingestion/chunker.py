@@ -20,6 +20,10 @@ MIN_LETTERS = 20
 # Room left in every part of a long section, so that a tiny neighbour can be merged into it.
 MERGE_ROOM = 80
 
+# A text this long has enough letters, or is worth keeping for something else.
+MAX_TINY_CHARS = 600
+
+_DESTINATION = re.compile(r"\]\([^()\s]*\)")
 _LETTER = re.compile(r"[^\W_]")
 
 
@@ -91,9 +95,11 @@ def _is_near(host: Section, tiny: Section) -> bool:
 
 
 def _is_tiny(text: str) -> bool:
-    return (
-        sum(1 for _ in zip(range(MIN_LETTERS), _LETTER.finditer(text), strict=False)) < MIN_LETTERS
-    )
+    if len(text) > MAX_TINY_CHARS:
+        return False
+    # The address of a link says nothing: a lone `[Video link](https://…)` is tiny.
+    shown = _DESTINATION.sub("]", text)
+    return sum(1 for _ in _LETTER.finditer(shown)) < MIN_LETTERS
 
 
 def _group_lines(group: _Group, sections: Sequence[Section]) -> list[Line]:

@@ -17,6 +17,7 @@ from app.models import Skipped
 MAX_FILE_BYTES = 5_000_000
 TOO_LARGE = f"larger than {MAX_FILE_BYTES // 1_000_000} MB"
 LINK_LEAVES_SOURCE = "symbolic link that leaves the source"
+SUBMODULE = "submodule"
 LFS_POINTER = "git-lfs pointer, not the file itself"
 # Beside the files of a git source: what of its tree could not become a file, and why.
 SKIPPED_FILE = "skipped.json"
@@ -71,6 +72,10 @@ class PathFilter:
             return False
         return self._included(path) and not self._excluded(path)
 
+    def concerns(self, item: Skipped) -> bool:
+        """Tell whether a skipped entry is worth a mention; a submodule has no files to match."""
+        return item.reason == SUBMODULE or self.takes(item.path)
+
     def enters(self, folder: str) -> bool:
         """Tell whether files below a folder can belong to the document set."""
         name = folder.rpartition("/")[2]
@@ -96,7 +101,7 @@ def list_files(
         else:
             files[found.path] = found
     if tree.origin == "git":
-        skipped += [item for item in _skipped_at_fetch(tree.root) if not paths_exclude(paths, item)]
+        skipped += [item for item in _skipped_at_fetch(tree.root) if paths.concerns(item)]
     return FileListing(
         files=tuple(files[path] for path in sorted(files)),
         skipped=tuple(sorted(skipped, key=lambda item: (item.path, item.reason))),
@@ -175,11 +180,6 @@ def _found(path: str, file: Path, real_root: Path) -> SourceFile | Skipped:
     if status.st_size > MAX_FILE_BYTES:
         return Skipped(path, TOO_LARGE)
     return SourceFile(path, file, status.st_size, status.st_mtime_ns)
-
-
-def paths_exclude(paths: PathFilter, item: Skipped) -> bool:
-    """Tell whether a skipped entry would not have been taken anyway; submodules have no files."""
-    return not paths.takes(item.path) and item.reason != "submodule"
 
 
 def _skipped_at_fetch(root: Path) -> list[Skipped]:

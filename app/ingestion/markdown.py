@@ -34,6 +34,11 @@ _NAVIGATION_LINK = re.compile(
     r"\[[^\[\]]*\]\(\s*[^()\s]*(?:all-links|llms)[\w.-]*\.(?:txt|md)\s*\)"
 )
 _HTML_TITLE = re.compile(r"<h1\b[^<>]*>([^<>]{1,300})</h1>", re.I)
+# Embedded images: long runs that nobody searches for.
+_DATA_URI = re.compile(r"(data:[\w.+-]{1,40}/[\w.+-]{1,60};base64,)[A-Za-z0-9+/=]{100,}")
+# A closing fence with something stuck to it closes nothing: code then runs on to the end.
+_SPOILT_CLOSING = re.compile(r"[ ]{0,3}(`{3,}|~{3,})[ \t]*[^\w\s`~][^`]*")
+_MAX_MENDED = 8
 _WORD = re.compile(r"\w")
 _INDEX_NAMES = ("index", "readme")
 # Raw HTML that hides its content from a Markdown reader; other HTML is prose with tags around.
@@ -74,7 +79,7 @@ def parse_document(
     lines[: front.line_count] = [""] * front.line_count
     own_url = front.fields.get("url") or _take_original_link(lines)
     address = page_address(path, own_url, base_url)
-    headings, kinds = _scan(lines, is_mdx=path.lower().endswith(".mdx"))
+    headings, kinds = _scan(lines, path.lower().endswith(".mdx"))
     title, title_heading = _title(path, front.fields.get("title"), headings, lines, title_from)
     _clean(lines, kinds, address)
     sections = tuple(_sections(lines, headings, title_heading))
@@ -118,12 +123,16 @@ def _take_original_link(lines: list[str]) -> str | None:
     return match.group(1)
 
 
-def _scan(lines: list[str], *, is_mdx: bool) -> tuple[list[_Heading], bytearray]:
+def _scan(lines: list[str], is_mdx: bool) -> tuple[list[_Heading], bytearray]:
     """Return the headings between the blocks, and for each line what it is."""
+    tokens = _parser(is_mdx).parse("\n".join(lines))
+    for _ in range(_MAX_MENDED):
+        if not _mend_fence(lines, tokens):
+            break
+        tokens = _parser(is_mdx).parse("\n".join(lines))
     kinds = bytearray(len(lines))
     headings: list[_Heading] = []
     anchors = AnchorMaker()
-    tokens = _parser(is_mdx).parse("\n".join(lines))
     for token, following in zip(tokens, [*tokens[1:], None], strict=True):
         if token.map is None:
             continue
@@ -140,6 +149,22 @@ def _scan(lines: list[str], *, is_mdx: bool) -> tuple[list[_Heading], bytearray]
             if token.level == 0 and _WORD.search(text):
                 headings.append(_Heading(int(token.tag[1]), text, anchor, first, end))
     return headings, kinds
+
+
+def _mend_fence(lines: list[str], tokens: list[Token]) -> bool:
+    """Clear a spoilt closing line of a fence that is never closed; True if there was one."""
+    last = tokens[-1] if tokens else None
+    if last is None or last.type != "fence" or last.map is None:
+        return False
+    first, end = last.map[0], min(last.map[1], len(lines))
+    if end - first > 1 and lines[end - 1].strip().startswith(last.markup):
+        return False
+    for number in range(first + 1, end):
+        match = _SPOILT_CLOSING.fullmatch(lines[number])
+        if match and match.group(1).startswith(last.markup):
+            lines[number] = match.group(1)
+            return True
+    return False
 
 
 @lru_cache(maxsize=2)
@@ -246,6 +271,8 @@ def _clean(lines: list[str], kinds: bytearray, address: PageAddress) -> None:
     for kind, group in groupby(range(len(lines)), key=kinds.__getitem__):
         run = list(group)
         first, end = run[0], run[-1] + 1
+        if kind != _DROPPED:
+            lines[first:end] = [_DATA_URI.sub(r"\1…", line) for line in lines[first:end]]
         if kind == _PROSE:
             prose = clean_prose("\n".join(lines[first:end]), closed)
             lines[first:end] = _with_absolute_links(prose, address).split("\n")
