@@ -23,6 +23,7 @@ class DocumentSetSpec:
     `url_prefix` is the allowlist of page URLs: a document whose URL is outside is skipped.
     `base_url` makes a URL for documents that name none: base_url + path without `.md`.
     `title_from` is `auto` (front matter, first heading, file name), `heading` or `filename`.
+    `questions` is a file of lay questions by page, if there is one.
     """
 
     id: str
@@ -36,6 +37,7 @@ class DocumentSetSpec:
     base_url: str | None = None
     url_prefix: str | None = None
     title_from: str = "auto"
+    questions: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

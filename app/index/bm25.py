@@ -18,6 +18,8 @@ from app.index.forward import TermCounts
 K1 = 1.5
 B = 0.75
 EPSILON = 0.25
+SMALL_CORPUS = 16
+"""Below so many documents the idf of Okapi is of no use."""
 
 IntArray = npt.NDArray[np.int32]
 FloatArray = npt.NDArray[np.float64]
@@ -112,8 +114,15 @@ class BM25:
 
 
 def _idf(frequencies: npt.NDArray[np.int64], size: int) -> FloatArray:
-    """Inverse document frequency; a negative one becomes EPSILON times the average, as in Okapi."""
-    idf: FloatArray = np.log(size - frequencies + 0.5) - np.log(frequencies + 0.5)
+    """Inverse document frequency; a negative one becomes EPSILON times the average, as in Okapi.
+
+    In a corpus of a few documents that would leave nothing: a term in one of two weighs zero.
+    There the always positive variant of Lucene is used.
+    """
+    rarity: FloatArray = (size - frequencies + 0.5) / (frequencies + 0.5)
+    if size < SMALL_CORPUS:
+        return np.log1p(rarity)
+    idf = np.log(rarity)
     if idf.size:
         idf[idf < 0] = EPSILON * (idf.sum() / idf.size)
     return idf

@@ -1,6 +1,6 @@
 """From parsed documents to a SearchIndex; what did not change is taken from the previous one."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -12,6 +12,7 @@ from app.index.analyzer import expand, grams
 from app.index.arrays import TextStore
 from app.index.bm25 import BM25
 from app.index.forward import TermCounts, WordCounter, WordCounts, add_counts
+from app.index.questions import QuestionIndex
 from app.index.snapshot import DocumentEntry, Manifest, SearchIndex
 from app.models import Chunk
 
@@ -44,8 +45,12 @@ def build_index(
     manifest: Manifest,
     documents: Sequence[IndexedDocument],
     previous: SearchIndex | None = None,
+    questions: Mapping[str, Sequence[str]] | None = None,
 ) -> SearchIndex:
-    """Index documents in the given order; chunk numbers follow from it."""
+    """Index documents in the given order; chunk numbers follow from it.
+
+    `questions` are lay questions by page (URL, else path); those of unknown pages are left out.
+    """
     body_counts, field_counts = _count_words(documents, previous)
     entries, first = [], 0
     for number, item in enumerate(documents):
@@ -66,6 +71,7 @@ def build_index(
         body_counts,
         field_counts,
         _rank_lists(body_counts, field_counts),
+        QuestionIndex.build(list(dict.fromkeys(item.page for item in entries)), questions or {}),
     )
 
 

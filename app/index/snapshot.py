@@ -18,13 +18,14 @@ from app.index.arrays import TextStore, load_json, save_json
 from app.index.bm25 import BM25
 from app.index.forward import WordCounts
 from app.index.products import ProductGroup, find_products
+from app.index.questions import QuestionIndex
 from app.index.vocabulary import Vocabulary
 from app.models import Chunk, Skipped
 
 FORMAT = 1
 """Version of the files of a snapshot; another one is rebuilt, never read."""
 
-LISTS = ("words", "fields", "grams")
+CHUNK_LISTS = ("words", "fields", "grams")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +107,7 @@ class SearchIndex:
         body_counts: WordCounts,
         field_counts: WordCounts,
         lists: Mapping[str, BM25],
+        questions: QuestionIndex,
     ) -> None:
         """Take the parts as builder.py makes them or `load` reads them."""
         self.manifest = manifest
@@ -119,6 +121,7 @@ class SearchIndex:
         self.words = lists["words"]
         self.fields = lists["fields"]
         self.grams = lists["grams"]
+        self.questions = questions
         self._page_numbers: dict[str, list[DocumentEntry]] = {}
         for entry in self._entries:
             self._page_numbers.setdefault(entry.page, []).append(entry)
@@ -221,9 +224,10 @@ class SearchIndex:
         self._texts.save(folder, "texts")
         self.body_counts.save(folder, "body")
         self.field_counts.save(folder, "field")
-        for name in LISTS:
+        for name in CHUNK_LISTS:
             ranked: BM25 = getattr(self, name)
             ranked.save(folder, name)
+        self.questions.save(folder, "questions")
         save_json(folder / "manifest.json", asdict(self.manifest))
 
     @classmethod
@@ -247,5 +251,6 @@ class SearchIndex:
             texts,
             WordCounts.load(folder, "body"),
             WordCounts.load(folder, "field"),
-            {name: BM25.load(folder, name, len(texts)) for name in LISTS},
+            {name: BM25.load(folder, name, len(texts)) for name in CHUNK_LISTS},
+            QuestionIndex.load(folder, "questions"),
         )

@@ -16,6 +16,7 @@ from app.index.publication import prune, publish
 from app.index.snapshot import FORMAT, Manifest, SearchIndex
 from app.ingestion.chunker import CHUNKER_VERSION, chunk_document
 from app.ingestion.markdown import MARKDOWN_VERSION, parse_document
+from app.ingestion.questions_file import read_questions
 from app.ingestion.sources import (
     FileListing,
     SourceFile,
@@ -87,11 +88,13 @@ def ingest(
     recipe = _recipe(spec)
     reusable = previous if previous is not None and previous.manifest.recipe == recipe else None
     documents, skipped = _read_documents(spec, tree, listing, reusable, report)
-    manifest = _manifest(spec, tree, listing, recipe, documents, skipped, starter)
+    questions, unusable = read_questions(Path(spec.questions)) if spec.questions else ({}, [])
+    skipped.extend(unusable)
+    manifest = _manifest(spec, tree, listing, recipe, documents, skipped, questions, starter)
     if previous is not None and previous.manifest.fingerprint == manifest.fingerprint:
         return previous
     report("index", 0, len(documents))
-    index = build_index(manifest, documents, reusable)
+    index = build_index(manifest, documents, reusable, questions)
     report("index", len(documents), len(documents))
     return index
 
@@ -213,6 +216,7 @@ def _manifest(
     recipe: str,
     documents: list[IndexedDocument],
     skipped: list[Skipped],
+    questions: Mapping[str, tuple[str, ...]],
     starter: bool,
 ) -> Manifest:
     fingerprint = _digest(
@@ -225,6 +229,7 @@ def _manifest(
             "starter": starter,
             "files": [[item.path, item.digest, item.layer] for item in documents],
             "skipped": [asdict(item) for item in skipped],
+            "questions": questions,
         }
     )
     return Manifest(

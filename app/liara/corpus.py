@@ -1,5 +1,6 @@
 """The built-in document set `liara`: where the official docs come from."""
 
+from app.data_files import data_path
 from app.models import DocumentSetSpec
 
 LIARA_SET_ID = "liara"
@@ -12,4 +13,5 @@ LIARA_SPEC = DocumentSetSpec(
     ref="master",
     include=("public/llms/**/*.md",),
     url_prefix=LIARA_URL_PREFIX,
+    questions=str(data_path("liara", "questions.jsonl")),
 )

@@ -13,7 +13,7 @@ from app.retrieval.synonyms import shipped_synonyms
 
 FloatArray = npt.NDArray[np.float64]
 
-LIST_WEIGHTS = {"words": 1.0, "fields": 0.5, "grams": 0.35}
+LIST_WEIGHTS = {"words": 1.0, "fields": 0.5, "grams": 0.35, "questions": 0.8}
 NAMED_PRODUCT = 1.15
 TWIN_PRODUCT = 0.6
 NAMED_WEIGHT = 0.4
@@ -60,6 +60,7 @@ def score_lists(index: SearchIndex, analyzed: AnalyzedQuery) -> dict[str, FloatA
         "words": index.words.scores(analyzed.terms),
         "fields": index.fields.scores(analyzed.terms),
         "grams": index.grams.scores(analyzed.grams),
+        "questions": index.questions.scores(analyzed.terms)[index.page_of_chunk],
     }
 
 

@@ -9,11 +9,11 @@ from rank_bm25 import BM25Okapi
 
 from app.errors import SnapshotError
 from app.index.analyzer import expand, grams, split_words, tokenize, tokenize_grams
-from app.index.bm25 import BM25
+from app.index.bm25 import BM25, SMALL_CORPUS
 from app.index.forward import WordCounter
 
 WORDS = st.sampled_from("disk دیسک liara.json healthCheck می‌خواهم node18 build a the 你好".split())
-TEXTS = st.lists(st.lists(WORDS, max_size=30).map(" ".join), min_size=1, max_size=40)
+TEXTS = st.lists(st.lists(WORDS, max_size=30).map(" ".join), min_size=SMALL_CORPUS, max_size=40)
 
 
 def word_list(texts: list[str]) -> BM25:
@@ -49,6 +49,14 @@ def test_scores_equal_rank_bm25_on_the_starter_corpus(starter_texts: list[str]) 
         tokens = tokenize(query)
         difference = ranked.scores(Counter(tokens)) - oracle.get_scores(tokens)
         assert np.abs(difference).max() < 1e-9
+
+
+@pytest.mark.parametrize("size", range(1, SMALL_CORPUS + 2))
+def test_a_matching_document_leads_in_a_corpus_of_any_size(size: int) -> None:
+    ranked = word_list(["disk build"] + ["node build"] * (size - 1))
+    scores = ranked.scores({"disk": 1.0})
+    assert scores[0] > 0
+    assert scores[0] > max(scores[1:], default=0.0)
 
 
 def test_an_unknown_term_scores_nothing() -> None:
