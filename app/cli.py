@@ -2,7 +2,7 @@
 
 import argparse
 import asyncio
-import logging
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -32,8 +32,6 @@ from app.server.metrics import Metrics
 from app.server.security import Allowlist
 from app.settings import Settings, describe
 
-logger = logging.getLogger(__name__)
-
 _FAILED, _WRONG_USAGE, _INTERRUPTED = 1, 2, 130
 _MAX_SKIPPED_SHOWN = 20
 
@@ -53,6 +51,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _FAILED if run is _doctor else _WRONG_USAGE
     except KeyboardInterrupt:
         return _INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read the output has seen enough; the interpreter must not flush into the pipe.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _FAILED
 
 
 def _parser() -> argparse.ArgumentParser:

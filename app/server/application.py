@@ -22,6 +22,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.data_files import data_path
+from app.errors import SettingsError
 from app.liara.corpus import LIARA_SPEC
 from app.library.config import DocsConfig, find_config, load_config
 from app.library.library import DocumentLibrary
@@ -43,7 +44,7 @@ def create_app(settings: Settings) -> Starlette:
     """Return the application.
 
     Raises:
-        SettingsError: The allowlist of hosts and origins cannot be used.
+        SettingsError: The allowlist cannot be used, or there is nothing to serve.
         ConfigError: The JSON config cannot be used.
     """
     allowlist = Allowlist.build(settings.allowed_hosts, settings.allowed_origins, settings.host)
@@ -127,6 +128,7 @@ def open_library(
 
     Raises:
         ConfigError: The config cannot be used; a set that cannot be is left out and logged.
+        SettingsError: There is nothing to serve.
     """
     built_in = [change(LIARA_SPEC)] if settings.liara else []
     config = DocsConfig()
@@ -141,6 +143,8 @@ def open_library(
         config = load_config(path, built_in_ids=[spec.id for spec in built_in])
     for problem in config.problems:
         logger.error("document set left out: %s", problem)
+    if not built_in and not config.sets:
+        raise SettingsError("nothing to serve: LIARA is off and no config names a document set")
     sets = tuple(replace(options, spec=change(options.spec)) for options in config.sets)
     return DocumentLibrary(
         built_in,

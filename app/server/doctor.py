@@ -78,10 +78,7 @@ def check_sets(library: DocumentLibrary) -> Iterator[Finding]:
     for problem in library.config.problems:
         yield Finding(Severity.ERROR, f"config: {problem}")
     library.load()
-    statuses = library.statuses()
-    if not statuses:
-        yield Finding(Severity.ERROR, "no document set: LIARA is off and no config names one")
-    yield from map(_check_set, statuses)
+    yield from map(_check_set, library.statuses())
 
 
 def _check_set(status: SetStatus) -> Finding:

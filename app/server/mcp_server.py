@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from time import perf_counter
 from typing import Any, TypeVar
 
+import anyio
 from mcp import MCPError
 from mcp.server.caching import CacheHint
 from mcp.server.lowlevel.helper_types import ReadResourceContents
@@ -105,6 +106,11 @@ class DocsServer(MCPServer[Any]):
         self._overdue: set[asyncio.Task[Any]] = set()
         self._tool_names: frozenset[str] = frozenset()
 
+    @property
+    def overdue_calls(self) -> int:
+        """How many calls that were given up still hold a worker thread."""
+        return len(self._overdue)
+
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
@@ -179,37 +185,41 @@ class DocsServer(MCPServer[Any]):
         It runs in a task of its own: a worker thread cannot be stopped, so waiting for a
         cancelled call to end could take as long as the call.
         """
-        if len(self._overdue) >= _MAX_OVERDUE_CALLS:
+        if self.overdue_calls >= _MAX_OVERDUE_CALLS:
             call.close()
             raise DeadlineError("The server is busy with earlier calls. Try again in a minute.")
-        task = asyncio.ensure_future(self._when_ready(call))
+        scope = anyio.CancelScope()
+        task = asyncio.ensure_future(self._when_ready(call, scope))
         try:
             done, _ = await asyncio.wait({task}, timeout=seconds)
         finally:
             if not task.done():
-                self._abandon(task)
+                self._give_up(task, scope)
         if not done:
             raise DeadlineError(f"The call took longer than {seconds:g} seconds and was given up.")
         return task.result()
 
-    async def _when_ready(self, call: Coroutine[Any, Any, T]) -> T:
+    async def _when_ready(self, call: Coroutine[Any, Any, T], scope: anyio.CancelScope) -> T:
         try:
-            if self._until_ready is not None:
-                await self._until_ready()
-        except BaseException:
+            with scope:
+                if self._until_ready is not None:
+                    await self._until_ready()
+                return await call
+        finally:
             call.close()
-            raise
-        return await call
+        raise DeadlineError("The call was given up.")
 
-    def _abandon(self, task: asyncio.Task[Any]) -> None:
+    def _give_up(self, task: asyncio.Task[Any], scope: anyio.CancelScope) -> None:
+        """Cancel a call by its scope: it ends at once, or with the thread that it waits for."""
         self._overdue.add(task)
         task.add_done_callback(self._forget)
-        task.cancel()
+        scope.cancel()
 
     def _forget(self, task: asyncio.Task[Any]) -> None:
         self._overdue.discard(task)
-        if not task.cancelled() and task.exception() is not None:
-            logger.info("call given up on failed later")
+        if not task.cancelled():
+            # Nobody is left to be told.
+            logger.debug("call given up has ended %s", fields(error=task.exception()))
 
     async def _told(self, name: str, error: ToolError) -> ToolError:
         """Return the error that the model is shown: the same one when it is a crash."""
