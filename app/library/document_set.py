@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from filelock import FileLock, Timeout
 
@@ -236,16 +237,18 @@ class DocumentSet:
 
     def _without_folders(self, reason: str) -> str:
         # Reasons are shown to callers over HTTP, who need not know where things lie.
-        named = {self.set_dir: "the data folder", self._data_dir: "the data folder"}
+        named = {str(self.set_dir): "the data folder", str(self._data_dir): "the data folder"}
         if not self.is_git:
-            named[Path(self.spec.source)] = "the source folder"
+            named[self.spec.source] = "the source folder"
+        elif self.spec.source.startswith("file://"):
+            named |= {self.spec.source: "the source", urlsplit(self.spec.source).path: "the source"}
         for folder, name in named.items():
-            reason = reason.replace(str(folder), name)
+            reason = reason.replace(folder, name)
         return reason
 
     @property
     def _shown_source(self) -> str:
-        return display_source(self.spec.source)
+        return self._without_folders(display_source(self.spec.source))
 
     @property
     def _done_marker(self) -> Path:
@@ -265,7 +268,7 @@ class DocumentSet:
         return done >= moment.timestamp()
 
     def _stat_fingerprint(self) -> str:
-        root = Path(self.spec.source)
+        root = Path(self.spec.source).resolve()
         if not root.is_dir():
             raise SourceUnavailableError("the source folder does not exist")
         tree = SourceTree(root=root, origin="file", rev=None, rev_date=None)

@@ -7,7 +7,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -73,7 +73,8 @@ class RefreshJobs:
         job = self._jobs.get(served.spec.id)
         if job is None or job.task is None or job.task.done():
             job = self._jobs[served.spec.id] = RefreshJob()
-            since = self._now() if if_needed else None
+            # Compared with the time of a file, whatever the clock of the schedules says.
+            since = datetime.now(UTC) if if_needed else None
             job.task = asyncio.create_task(
                 self._run(served, job, since), name=f"refresh-{served.spec.id}"
             )

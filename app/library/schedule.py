@@ -45,8 +45,4 @@ class Schedule:
         """Return the first moment of the schedule after `moment`."""
         if self.every_seconds is not None:
             return moment + timedelta(seconds=self.every_seconds)
-        try:
-            return next(CronSim(self.text, moment))
-        except StopIteration:
-            # A date that never comes, such as 30 February.
-            return datetime.max.replace(tzinfo=moment.tzinfo)
+        return next(CronSim(self.text, moment))

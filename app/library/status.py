@@ -49,7 +49,10 @@ def revision(manifest: Manifest) -> str:
     contents = manifest.fingerprint[:_SHORT_FINGERPRINT]
     if manifest.starter:
         return f"starter-{contents}"
-    return manifest.rev or contents
+    if manifest.origin == "git" and manifest.rev:
+        return manifest.rev
+    # A folder may hold edits that its checked-out commit does not have.
+    return f"{manifest.rev}+{contents}" if manifest.rev else contents
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ begins with.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from app.index.snapshot import SearchIndex
 from app.models import Chunk, Hit
@@ -68,7 +68,7 @@ def build_passages(index: SearchIndex, hits: Sequence[Hit], max_chars: int) -> t
     Better hits come first into the budget. The parts of one section become one passage in file
     order. The first that does not fit is cut at a line break; the best hit is always kept.
     """
-    sections = _fill(hits, max_chars)
+    sections = _fill(index, hits, max_chars)
     passages = []
     for number, section in enumerate(sections, start=1):
         parts = sorted(section.parts, key=lambda chunk: chunk.part)
@@ -83,7 +83,7 @@ def build_passages(index: SearchIndex, hits: Sequence[Hit], max_chars: int) -> t
                 anchor=first.anchor,
                 start_line=first.start_line,
                 end_line=max(first.end_line, last.end_line),
-                text=_join(parts, section.cut, index.source(first.path).split("\n")),
+                text=_join(parts, section.cut, _source_lines(index, first.path)),
                 score=section.score,
             )
         )
@@ -111,7 +111,7 @@ def cut_at_line(text: str, max_chars: int) -> str:
     return "\n".join([*lines, GAP])
 
 
-def _fill(hits: Iterable[Hit], max_chars: int) -> list[_Section]:
+def _fill(index: SearchIndex, hits: Iterable[Hit], max_chars: int) -> list[_Section]:
     sections: dict[tuple[str, int], _Section] = {}
     left = max_chars
     for hit in hits:
@@ -124,7 +124,8 @@ def _fill(hits: Iterable[Hit], max_chars: int) -> list[_Section]:
             left = room - len(chunk.text)
         elif not sections or room >= MIN_CUT_CHARS:
             section = sections.setdefault(key, _Section(hit.score))
-            section.cut = _cut_chunk(chunk, max(room, MIN_CUT_CHARS))
+            source = _source_lines(index, chunk.path)
+            section.cut = _cut_chunk(chunk, max(room, MIN_CUT_CHARS), source)
             section.parts.append(section.cut)
             break
     return list(sections.values())
@@ -137,11 +138,23 @@ def _overhead(chunk: Chunk, number: int, known: bool) -> int:
     return len(header(number, chunk.path, heading_of(chunk))) + 1 + SEPARATOR_CHARS
 
 
-def _cut_chunk(chunk: Chunk, max_chars: int) -> Chunk:
+def _cut_chunk(chunk: Chunk, max_chars: int, source: Sequence[str]) -> Chunk:
     text = cut_at_line(chunk.text, max_chars)
-    kept_lines = sum(1 for line in text.split("\n")[:-1])
-    end_line = min(chunk.end_line, chunk.start_line + max(kept_lines - 1, 0))
+    lines = chunk.text.split("\n")
+    kept = sum(1 for _ in takewhile(_begins, zip(lines, text.split("\n")[:-1], strict=False)))
+    if _is_added(lines[0], source, chunk.start_line):
+        kept -= 1
+    end_line = min(chunk.end_line, chunk.start_line + max(kept - 1, 0))
     return replace(chunk, text=text, end_line=end_line)
+
+
+def _begins(pair: tuple[str, str]) -> bool:
+    whole, shown = pair
+    return whole.startswith(shown)
+
+
+def _source_lines(index: SearchIndex, path: str) -> list[str]:
+    return index.source(path).split("\n")
 
 
 def _join(parts: Sequence[Chunk], cut: Chunk | None, source: Sequence[str]) -> str:
