@@ -303,7 +303,14 @@ def _cut_position(text: str, start: int, limit: int, budget: int) -> int:
     if headings and closing_fence(text[: headings[-1].end()].split("\n")) is None:
         return headings[-1].end()
     newline = text.rfind("\n", start + budget // 2, end)
-    return newline + 1 if newline > 0 else end
+    if newline < 0:
+        return end
+    # A fence that has just been opened had better open in the next slice.
+    line_start = text.rfind("\n", start + budget // 2, newline) + 1
+    opens = is_fence(text[line_start:newline]) and closing_fence(
+        text[start : newline + 1].split("\n")
+    )
+    return line_start if opens and line_start > start + budget // 2 else newline + 1
 
 
 def _joined(opening: str, text: str) -> str:

@@ -1,8 +1,10 @@
-"""The tools about Liara: search_docs and read_page, over the document set `liara`.
+"""The tools about Liara, over the document set `liara`.
 
-A tool checks its arguments, asks one layer below, and hands the result to rendering.py.
+A tool checks its arguments, asks one layer below, and hands the result to rendering.py or
+liara_rendering.py.
 """
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from mcp.server.mcpserver import MCPServer
@@ -11,7 +13,10 @@ from pydantic import Field
 
 from app.errors import DocumentNotFoundError, InvalidArgumentError, InvalidQueryError
 from app.liara.corpus import LIARA_SET_ID
+from app.liara.manifest import MAX_CONTENT_CHARS, validate_liara_json
+from app.liara.platforms import PLATFORMS, alias_note, resolve_platform
 from app.library.library import DocumentLibrary
+from app.models import SearchResult
 from app.retrieval.grounding import neutralise_line
 from app.retrieval.pages import (
     Page,
@@ -24,6 +29,7 @@ from app.retrieval.pages import (
     page_text,
 )
 from app.retrieval.search import search
+from app.server.liara_rendering import NeedAnswer, manifest_answer, platform_guide
 from app.server.metrics import Metrics
 from app.server.rendering import (
     Corpus,
@@ -42,6 +48,9 @@ MAX_HITS = 8
 DEFAULT_HITS = 5
 MAX_PAGE_CHARS = 8000
 _NEAREST_TITLES = 5
+MAX_NEEDS = 10
+MAX_NEED_CHARS = 80
+HITS_A_NEED = 3
 
 _READ_ONLY = ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
@@ -68,23 +77,44 @@ or `section`, starts at that heading. An unknown URL gives the nearest known pag
 them or search; never invent a URL."""
 
 
+_PLATFORM_DOCS = """\
+Everything needed to deploy one kind of app on Liara, in one answer: the platform's pages (getting \
+started, deploy, environment variables, disks, domains, databases, troubleshooting), the complete \
+liara.json reference (every key with type, default, allowed values and example) and one search for \
+each need you state. Use it before you write or change a liara.json or prepare a deployment.
+
+State what the project needs in `needs`, for example ["persistent uploads", "PostgreSQL", \
+"cron job"]. Then write the file and check it with validate_liara_json. A platform that Liara does \
+not have gives the nearest names."""
+
+_VALIDATE_LIARA_JSON = """\
+Check a liara.json before deploying: syntax (with line and column), unknown and misplaced keys \
+with the nearest known one, types and allowed values, disk paths, cron syntax, ports, the health \
+check, secrets in envs. Use it on every liara.json that you write or change, and when a deployment \
+fails on its configuration.
+
+Returns whether it is valid, each finding with JSON path, what is allowed and the page that says \
+so, and for a valid file what the deployment will do. Mend errors and check again; warnings are \
+for the user to decide."""
+
+
 def register(server: MCPServer[Any], library: DocumentLibrary, metrics: Metrics) -> None:
     """Add the Liara tools to a server."""
     tools = LiaraTools(library)
-    server.add_tool(
-        tools.search_docs,
-        title="Search the Liara docs",
-        description=_SEARCH_DOCS,
-        annotations=_READ_ONLY,
-        structured_output=False,
-    )
-    server.add_tool(
-        tools.read_page,
-        title="Read a page of the Liara docs",
-        description=_READ_PAGE,
-        annotations=_READ_ONLY,
-        structured_output=False,
-    )
+    described: list[tuple[Callable[..., CallToolResult], str, str]] = [
+        (tools.search_docs, "Search the Liara docs", _SEARCH_DOCS),
+        (tools.read_page, "Read a page of the Liara docs", _READ_PAGE),
+        (tools.platform_docs, "Docs and liara.json reference of a platform", _PLATFORM_DOCS),
+        (tools.validate_liara_json, "Check a liara.json", _VALIDATE_LIARA_JSON),
+    ]
+    for tool, title, description in described:
+        server.add_tool(
+            tool,
+            title=title,
+            description=description,
+            annotations=_READ_ONLY,
+            structured_output=False,
+        )
 
 
 class LiaraTools:
@@ -159,8 +189,78 @@ class LiaraTools:
             raise InvalidArgumentError(_unknown_section(corpus, page, section, sections))
         return corpus.result(_page_answer(corpus, page, sections, chosen, anchor, max(offset, 0)))
 
+    def platform_docs(
+        self,
+        platform: Annotated[
+            str,
+            Field(
+                description="Platform of the app. Names of frameworks that run on it, such as "
+                "nestjs, fastapi or asp.net, are understood.",
+                json_schema_extra={"enum": list(PLATFORMS)},
+            ),
+        ],
+        needs: Annotated[
+            list[str],
+            Field(
+                description="What the project needs, up to 10 items of up to 80 characters, in "
+                "Persian or English; each is searched for.",
+                json_schema_extra={"maxItems": MAX_NEEDS},
+            ),
+        ] = [],  # noqa: B006  (pydantic copies it, and nothing here changes it)
+    ) -> CallToolResult:
+        """Return the pages, the reference and a search for each need."""
+        found = resolve_platform(platform)
+        corpus = self._corpus()
+        wanted, notes = _needs(needs)
+        answers = [NeedAnswer(need, _search_need(corpus, need, found.title)) for need in wanted]
+        text = platform_guide(corpus, found, alias_note(platform), answers, notes)
+        return corpus.result(text)
+
+    def validate_liara_json(
+        self,
+        content: Annotated[
+            str,
+            Field(
+                description="The text of the liara.json, as it is, at most 20,000 characters.",
+                json_schema_extra={"maxLength": MAX_CONTENT_CHARS},
+            ),
+        ],
+        platform: Annotated[
+            str, Field(description="Platform of the app, if the file does not name it.")
+        ] = "",
+    ) -> CallToolResult:
+        """Judge a liara.json."""
+        if not content.strip():
+            raise InvalidArgumentError("content is empty: send the text of the liara.json.")
+        report = validate_liara_json(content, platform.strip() or None)
+        corpus = self._corpus()
+        return corpus.result(manifest_answer(corpus, report))
+
     def _corpus(self) -> Corpus:
         return Corpus.current(self._library, LIARA_SET_ID)
+
+
+def _needs(needs: list[str]) -> tuple[list[str], list[str]]:
+    """Return the needs that are searched for, and notes on those that are not or are cut."""
+    stated = list(dict.fromkeys(need.strip() for need in needs if need.strip()))
+    notes = []
+    if dropped := [neutralise_line(need, MAX_NEED_CHARS) for need in stated[MAX_NEEDS:]]:
+        shown = "; ".join(dropped[:MAX_NEEDS])
+        more = f" and {len(dropped) - MAX_NEEDS} more" if len(dropped) > MAX_NEEDS else ""
+        notes.append(f"Only {MAX_NEEDS} needs are searched for. Dropped: {shown}{more}.")
+    kept = stated[:MAX_NEEDS]
+    if any(len(need) > MAX_NEED_CHARS for need in kept):
+        notes.append(f"Needs are cut to {MAX_NEED_CHARS} characters.")
+    return [need[:MAX_NEED_CHARS] for need in kept], notes
+
+
+def _search_need(corpus: Corpus, need: str, title: str) -> SearchResult | None:
+    # The platform's name draws its own pages up; a page on the need alone still wins.
+    query = need if title.casefold() in need.casefold() else f"{need} {title}"
+    try:
+        return search(corpus.index, query, top_k=HITS_A_NEED, max_per_page=1)
+    except InvalidQueryError:
+        return None
 
 
 def _nearest(corpus: Corpus, query: str, found: list[str]) -> list[Page]:
