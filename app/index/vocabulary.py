@@ -10,6 +10,7 @@ from app.index.transliteration import skeleton
 
 _SHORTEST_REPAIRED = 4
 _SHORTEST_SKELETON = 3
+_SHORTEST_PART = 3
 
 
 class Vocabulary:
@@ -52,6 +53,16 @@ class Vocabulary:
             found.extend((choice, int(distance)) for choice, distance, _ in matches)
         found.sort(key=lambda item: (item[1], -self.frequency(item[0])))
         return found[:limit]
+
+    def split(self, word: str) -> tuple[str, ...]:
+        """Return the two known words that `word` was typed from without a space, if any."""
+        pairs = [
+            (word[:cut], word[cut:])
+            for cut in range(_SHORTEST_PART, len(word) - _SHORTEST_PART + 1)
+            if word[:cut] in self and word[cut:] in self
+        ]
+        # The rarer half decides: a frequent ending alone makes no compound likely.
+        return max(pairs, key=lambda pair: min(map(self.frequency, pair)), default=())
 
     def sounding_like(self, word: str, limit: int = 3) -> list[str]:
         """Return known words of the other script that sound alike, most frequent first."""

@@ -66,8 +66,11 @@ def analyze(query: str, vocabulary: Vocabulary, synonyms: SynonymTable) -> Analy
             continue
         analyzed.add_word(word, 1.0, with_grams=True)
         meant.append(_add_spellings(analyzed, word, vocabulary, finglish))
+        if finglish and lowered in vocabulary:
+            meant.append(word)
     for joined in _joined_neighbours(words, vocabulary):
         analyzed.add_word(joined, JOINED_WEIGHT)
+        meant.append(joined)
     for phrase in synonyms.of(meant):
         for word in phrase:
             analyzed.add_word(word, SYNONYM_WEIGHT)
@@ -99,10 +102,21 @@ def _add_spellings(
             return word if known else base
     if known:
         return word
-    nearest = vocabulary.nearest(lowered)
+    return _add_repairs(analyzed, lowered, vocabulary)
+
+
+def _add_repairs(analyzed: AnalyzedQuery, word: str, vocabulary: Vocabulary) -> str:
+    """Add what an unknown word may have been meant to be; returns the likeliest."""
+    nearest = vocabulary.nearest(word)
     for other, distance in nearest:
         analyzed.add_word(other, REPAIR_WEIGHT / distance, with_grams=True)
-    return nearest[0][0] if nearest else word
+    parts = vocabulary.split(word)
+    for part in parts:
+        analyzed.add_word(part, REPAIR_WEIGHT)
+    alike = vocabulary.sounding_like(word) if is_persian(word) else []
+    for other in alike:
+        analyzed.add_word(other, SOUND_WEIGHT)
+    return next((other for other in (*(name for name, _ in nearest), *alike)), word)
 
 
 def _without_clitic(word: str, vocabulary: Vocabulary) -> str | None:
@@ -115,11 +129,11 @@ def _without_clitic(word: str, vocabulary: Vocabulary) -> str | None:
 
 def _joined_neighbours(words: Sequence[str], vocabulary: Vocabulary) -> Iterable[str]:
     """Words typed in two that the docs write as one (node js), and spelled-out acronyms."""
-    for left, right in pairwise(words):
-        joined = left.casefold() + right.casefold()
-        if joined in vocabulary:
-            yield joined
-    yield from spelled_out([word.casefold() for word in words])
+    lowered = [word.casefold() for word in words]
+    for left, right in pairwise(lowered):
+        if left + right in vocabulary and not {left, right} & STOPWORDS:
+            yield left + right
+    yield from spelled_out(lowered)
 
 
 def _right_keyboard(query: str, words: list[str], vocabulary: Vocabulary) -> list[str]:
