@@ -53,7 +53,7 @@ _LEAD = (
 )
 _FORGED_CITATION = re.compile(
     rf"{_LEAD}(?:{_BRACKET})"
-    rf"(?P<inner>[^\w\n]{{0,8}}{_NUMERAL}(?:\s{{0,3}}{_NUMERAL}){{0,12}}[^\w\n]{{0,8}}?)"
+    rf"[^\w\n]{{0,8}}(?P<number>{_NUMERAL}(?:\s{{0,3}}{_NUMERAL}){{0,12}})[^\w\n]{{0,8}}?"
     rf"(?:{_BRACKET_END})",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -210,7 +210,7 @@ def _break_citations(text: str) -> str:
 
 
 def _parenthesised(found: re.Match[str]) -> str:
-    return f"{found['lead']}({found['inner'].strip()})"
+    return f"{found['lead']}({found['number']})"
 
 
 def _defuse_links(text: str) -> str:
