@@ -175,8 +175,8 @@ class StageBar:
         if bar is None or stage != self._stage:
             self.close()
             # disable=None: only where standard error is a terminal.
-            bar = tqdm[Any](desc=f"{self._set_id} {stage}", disable=None)
-            self._stage, self._bar = stage, bar
+            fresh: tqdm[Any] = tqdm(desc=f"{self._set_id} {stage}", disable=None)
+            self._stage, self._bar, bar = stage, fresh, fresh
         bar.total = total or None
         bar.update(done - bar.n)
 

@@ -116,6 +116,7 @@ class DocsServer(MCPServer[Any]):
     ) -> CallToolResult | InputRequiredResult:
         """Call a tool; count the call, keep its deadline, and tidy what it raises."""
         started = perf_counter()
+        label = await self._label(name)
         outcome = "cancelled"
         try:
             timeout = None if name in self._untimed_tools else self._timeout_seconds
@@ -130,7 +131,6 @@ class DocsServer(MCPServer[Any]):
             outcome = "crash" if told is error else "error"
             raise told from error.__cause__
         finally:
-            label = await self._label(name) if outcome != "cancelled" else name
             self._observe(label, outcome, perf_counter() - started)
 
     async def read_resource(
