@@ -46,8 +46,18 @@ def _yaml_fields(block: list[str]) -> dict[str, str] | None:
         # BaseLoader keeps every scalar as text: no dates, numbers or objects are made.
         loaded = yaml.load("\n".join(block), Loader=yaml.BaseLoader)  # noqa: S506
     except (yaml.YAMLError, RecursionError):
-        return {} if _looks_like_key(block) else None
+        return _plain_fields(block) if _looks_like_key(block) else None
     return _scalars(loaded)
+
+
+def _plain_fields(block: list[str]) -> dict[str, str]:
+    """Read `key: value` lines of YAML that is broken, as by a colon in an unquoted title."""
+    fields: dict[str, str] = {}
+    for line in block:
+        key, colon, value = line.partition(": ")
+        if colon and _is_key(key):
+            fields.setdefault(key.lower(), value.strip().strip("\"'"))
+    return fields
 
 
 def _toml_fields(block: list[str]) -> dict[str, str] | None:
@@ -72,4 +82,8 @@ def _scalars(loaded: object) -> dict[str, str] | None:
 def _looks_like_key(block: list[str]) -> bool:
     first = next((line for line in block if line.strip()), "")
     key, colon, _ = first.partition(":")
-    return bool(colon) and key.replace("-", "").replace("_", "").isalnum()
+    return bool(colon) and _is_key(key)
+
+
+def _is_key(text: str) -> bool:
+    return text.replace("-", "").replace("_", "").isalnum()
