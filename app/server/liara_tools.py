@@ -13,6 +13,7 @@ from pydantic import Field
 
 from app.errors import DocumentNotFoundError, InvalidArgumentError, InvalidQueryError
 from app.liara.corpus import LIARA_SET_ID
+from app.liara.diagnosis import diagnose
 from app.liara.manifest import MAX_CONTENT_CHARS, validate_liara_json
 from app.liara.platforms import PLATFORMS, alias_note, resolve_platform
 from app.library.library import DocumentLibrary
@@ -29,8 +30,9 @@ from app.retrieval.pages import (
     page_text,
 )
 from app.retrieval.search import search
-from app.server.liara_rendering import NeedAnswer, manifest_answer, platform_guide
+from app.server.liara_rendering import diagnosis_answer, manifest_answer
 from app.server.metrics import Metrics
+from app.server.platform_guide import NeedAnswer, platform_guide
 from app.server.rendering import (
     Corpus,
     PageView,
@@ -51,6 +53,8 @@ _NEAREST_TITLES = 5
 MAX_NEEDS = 10
 MAX_NEED_CHARS = 80
 HITS_A_NEED = 3
+# More than are shown: those on the pages of the error class stand in for their beginnings.
+HITS_AN_ERROR = 30
 
 _READ_ONLY = ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
@@ -87,6 +91,16 @@ State what the project needs in `needs`, for example ["persistent uploads", "Pos
 "cron job"]. Then write the file and check it with validate_liara_json. A platform that Liara does \
 not have gives the nearest names."""
 
+_DIAGNOSE_LOG = """\
+Find the root cause in the log of a failed build, deployment or start on Liara: npm, pip, \
+composer, dotnet, go and Docker errors, ports, memory, permissions, databases, 502 and other gateway errors. \
+Use it first whenever the user shows a log or an error message.
+
+Paste the log as it is; secrets are masked. The last 300 lines count. Returns the error signature, \
+its class, the platform, what usually fixes it (English and Persian), and the pages about it. An \
+unknown error is said to be unknown and searched by its own words: then look into the pages and \
+the project before you name a cause."""
+
 _VALIDATE_LIARA_JSON = """\
 Check a liara.json before deploying: syntax (with line and column), unknown and misplaced keys \
 with the nearest known one, types and allowed values, disk paths, cron syntax, ports, the health \
@@ -105,6 +119,7 @@ def register(server: MCPServer[Any], library: DocumentLibrary, metrics: Metrics)
         (tools.search_docs, "Search the Liara docs", _SEARCH_DOCS),
         (tools.read_page, "Read a page of the Liara docs", _READ_PAGE),
         (tools.platform_docs, "Docs and liara.json reference of a platform", _PLATFORM_DOCS),
+        (tools.diagnose_log, "Find the cause in a failed deployment's log", _DIAGNOSE_LOG),
         (tools.validate_liara_json, "Check a liara.json", _VALIDATE_LIARA_JSON),
     ]
     for tool, title, description in described:
@@ -216,6 +231,24 @@ class LiaraTools:
         text = platform_guide(corpus, found, alias_note(platform), answers, notes)
         return corpus.result(text)
 
+    def diagnose_log(
+        self,
+        log: Annotated[
+            str,
+            Field(
+                description="The log as it was printed, up to 20,000 characters; of a longer one "
+                "the end is kept."
+            ),
+        ],
+    ) -> CallToolResult:
+        """Name the root cause of a failure and the pages about it."""
+        if not log.strip():
+            raise InvalidArgumentError("log is empty: paste the output of the failed step.")
+        diagnosis = diagnose(log)
+        corpus = self._corpus()
+        found = _search_error(corpus, diagnosis.query) if diagnosis.found_error else None
+        return corpus.result(diagnosis_answer(corpus, diagnosis, found))
+
     def validate_liara_json(
         self,
         content: Annotated[
@@ -259,6 +292,13 @@ def _search_need(corpus: Corpus, need: str, title: str) -> SearchResult | None:
     query = need if title.casefold() in need.casefold() else f"{need} {title}"
     try:
         return search(corpus.index, query, top_k=HITS_A_NEED, max_per_page=1)
+    except InvalidQueryError:
+        return None
+
+
+def _search_error(corpus: Corpus, query: str) -> SearchResult | None:
+    try:
+        return search(corpus.index, query, top_k=HITS_AN_ERROR, max_per_page=1)
     except InvalidQueryError:
         return None
 

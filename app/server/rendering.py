@@ -11,17 +11,20 @@ from typing import Any
 
 from mcp_types import CallToolResult, TextContent
 
+from app.errors import DocumentNotFoundError
 from app.index.snapshot import Manifest, SearchIndex
 from app.library.library import DocumentLibrary
 from app.library.status import SetState, revision
 from app.models import Hit, SearchResult
 from app.retrieval.grounding import envelope, neutralise_line, neutralise_text, neutralise_url
-from app.retrieval.pages import Page, PageSection, PageSlice, cut_page
+from app.retrieval.pages import Page, PageSection, PageSlice, cut_page, find_page
 from app.retrieval.snippets import snippet
 
 # Clients cut or refuse answers from about 25,000 tokens on; Persian costs up to a token a letter.
 MAX_ANSWER_CHARS = 24_000
 SNIPPET_CHARS = 600
+MIN_EXCERPT_CHARS = 150
+"""Less of a page than this says nothing."""
 _REASON_CHARS = 160
 _SHORT_COMMIT = 12
 
@@ -128,6 +131,39 @@ def outline(sections: Sequence[PageSection], max_chars: int = 600) -> str:
             return " | ".join([*shown, "…"])
         shown.append(heading)
     return " | ".join(shown)
+
+
+def known_pages(corpus: Corpus, urls: Sequence[str]) -> list[Page]:
+    """Return the pages of the index among URLs that may be missing from it."""
+    pages = []
+    for url in urls:
+        try:
+            pages.append(find_page(corpus.index, url)[0])
+        except DocumentNotFoundError:
+            continue
+    return pages
+
+
+def excerpt(corpus: Corpus, page: Page, max_chars: int) -> str:
+    """Return a page as a numbered header and the beginning of its text."""
+    entry = page.documents[0]
+    numbers = range(entry.first_chunk, entry.first_chunk + entry.chunk_count)
+    first = Hit(number=entry.first_chunk + 1, chunk=corpus.index.chunk(entry.first_chunk), score=0)
+    header = hit_header(first)
+    room = max_chars - len(header) - 8
+    if room < MIN_EXCERPT_CHARS:
+        return header
+    pieces: list[str] = []
+    for number in numbers:
+        chunk = corpus.index.chunk(number)
+        heading = f"**{chunk.heading_path[-1]}**\n" if chunk.heading_path and pieces else ""
+        pieces.append(heading + chunk.text)
+        if sum(map(len, pieces)) > room:
+            break
+    text = "\n\n".join(pieces)
+    cut = cut_page(text, start=0, limit=len(text), max_chars=room)
+    more = "\n…" if cut.end < len(text) or len(pieces) < len(numbers) else ""
+    return f"{header}\n{neutralise_text(cut.text)[:room]}{more}"
 
 
 def search_text(corpus: Corpus, result: SearchResult, nearest: Sequence[Page]) -> str:
