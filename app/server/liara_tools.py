@@ -4,6 +4,7 @@ A tool checks its arguments, asks one layer below, and hands the result to rende
 liara_rendering.py.
 """
 
+import json
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -37,6 +38,7 @@ from app.server.rendering import (
     Corpus,
     PageView,
     assemble,
+    corpus_facts,
     outline,
     page_answer,
     page_line,
@@ -93,8 +95,8 @@ not have gives the nearest names."""
 
 _DIAGNOSE_LOG = """\
 Find the root cause in the log of a failed build, deployment or start on Liara: npm, pip, \
-composer, dotnet, go and Docker errors, ports, memory, permissions, databases, 502 and other gateway errors. \
-Use it first whenever the user shows a log or an error message.
+composer, dotnet, go and Docker errors, ports, memory, permissions, databases, 502 and other \
+gateway errors. Use it first whenever the user shows a log or an error message.
 
 Paste the log as it is; secrets are masked. The last 300 lines count. Returns the error signature, \
 its class, the platform, what usually fixes it (English and Persian), and the pages about it. An \
@@ -130,6 +132,13 @@ def register(server: MCPServer[Any], library: DocumentLibrary, metrics: Metrics)
             annotations=_READ_ONLY,
             structured_output=False,
         )
+    server.resource(
+        "liara://corpus",
+        name="corpus",
+        title="What the Liara tools answer from",
+        description="Starter or official corpus, commit and date, counts, languages, state.",
+        mime_type="application/json",
+    )(tools.corpus)
 
 
 class LiaraTools:
@@ -268,6 +277,11 @@ class LiaraTools:
         report = validate_liara_json(content, platform.strip() or None)
         corpus = self._corpus()
         return corpus.result(manifest_answer(corpus, report))
+
+    def corpus(self) -> str:
+        """Describe the index behind the answers, as JSON."""
+        corpus = self._corpus()
+        return json.dumps(corpus_facts(corpus), ensure_ascii=False, indent=1)
 
     def _corpus(self) -> Corpus:
         return Corpus.current(self._library, LIARA_SET_ID)

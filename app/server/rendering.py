@@ -11,6 +11,7 @@ from typing import Any
 
 from mcp_types import CallToolResult, TextContent
 
+from app import __version__
 from app.errors import DocumentNotFoundError
 from app.index.snapshot import Manifest, SearchIndex
 from app.library.library import DocumentLibrary
@@ -96,6 +97,25 @@ def source_line(corpus: Corpus, now: datetime | None = None) -> str:
     else:
         where = f"a local copy, read {_dated(manifest.built_at, now)}"
     return f"Corpus: official Liara docs, {where}. State: {corpus.state}{why}."
+
+
+def corpus_facts(corpus: Corpus, now: datetime | None = None) -> dict[str, Any]:
+    """Return what an index holds and how old it is; no folder of this machine is named."""
+    manifest = corpus.manifest
+    now = now or datetime.now(UTC)
+    return corpus.meta | {
+        "reason": corpus.reason,
+        "source": neutralise_url(manifest.source),
+        "commit_age_days": _days(manifest.rev_date, now) if manifest.rev_date else None,
+        "built_age_days": _days(manifest.built_at, now),
+        "pages": len(corpus.index.pages),
+        "files": manifest.files,
+        "chunks": len(corpus.index),
+        "languages": manifest.languages,
+        "skipped": len(manifest.skipped),
+        "dense_search": False,
+        "version": __version__,
+    }
 
 
 def hit_header(hit: Hit) -> str:
@@ -274,12 +294,16 @@ def _address(url: str | None, anchor: str, path: str) -> str:
 
 def _dated(moment: str, now: datetime) -> str:
     """Return the day of an ISO 8601 moment and how long ago it was."""
+    days = _days(moment, now)
+    if days is None:
+        return neutralise_line(moment, 40)
+    age = "today" if days == 0 else "1 day old" if days == 1 else f"{days} days old"
+    return f"{moment[:10]} ({age})"
+
+
+def _days(moment: str, now: datetime) -> int | None:
     try:
         then = datetime.fromisoformat(moment)
     except ValueError:
-        return neutralise_line(moment, 40)
-    if then.tzinfo is None:
-        then = then.replace(tzinfo=UTC)
-    days = max((now - then).days, 0)
-    age = "today" if days == 0 else "1 day old" if days == 1 else f"{days} days old"
-    return f"{then.date().isoformat()} ({age})"
+        return None
+    return max((now - then.replace(tzinfo=then.tzinfo or UTC)).days, 0)
