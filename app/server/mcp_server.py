@@ -34,7 +34,7 @@ from app import __version__
 from app.errors import DocsError
 from app.liara.corpus import LIARA_SET_ID
 from app.library.library import DocumentLibrary
-from app.server import docs_tools, liara_tools
+from app.server import completions, docs_tools, liara_prompts, liara_tools
 from app.server.logging_setup import fields
 from app.server.metrics import Metrics
 
@@ -278,9 +278,11 @@ def build_server(
     )
     if has_liara:
         liara_tools.register(server, library, metrics)
+        liara_prompts.register(server)
     docs_tools.register(
         server, library, metrics, transport=transport, reindex_enabled=reindex_enabled
     )
+    completions.register(server, library)
     return server
 
 

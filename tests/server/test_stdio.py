@@ -97,3 +97,28 @@ def test_the_process_ends_when_its_client_closes_the_pipe_without_a_word(
     assert process.stdin is not None
     process.stdin.close()
     assert process.wait(10) == 0
+
+
+def test_a_client_that_never_reads_standard_error_is_served_to_the_end(
+    environ: dict[str, str],
+) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "app"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        env=os.environ | environ | {"LOG_LEVEL": "DEBUG"},
+        cwd=Path(__file__).parents[2],
+    ) as process:
+        try:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            for number in range(1, 400):
+                process.stdin.write(request(number, "ping", padding="x" * 500))
+                process.stdin.flush()
+                assert json.loads(process.stdout.readline())["id"] == number
+            process.stdin.close()
+            assert process.wait(10) == 0
+        finally:
+            process.kill()
