@@ -11,6 +11,7 @@ import threading
 from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -346,6 +347,7 @@ def _joined(*reasons: str | None) -> str:
     return "; ".join(reason for reason in reasons if reason)
 
 
+@lru_cache(maxsize=256)
 def _digest(spec: DocumentSetSpec) -> str:
     """Identify what of a set decides its documents; its description does not."""
     shaping = {name: value for name, value in asdict(spec).items() if name != "desc"}

@@ -441,3 +441,40 @@ async def test_a_data_folder_that_cannot_be_written_still_serves_and_says_why(
     assert "data folder" in (status.last_error or "")
     assert str(tmp_path) not in (status.reason or "")
     assert "Starter text" in text_of(library, "liara")
+
+
+async def test_a_force_push_to_an_older_commit_is_followed_by_every_process(tmp_path: Path) -> None:
+    repository = Repository.create(tmp_path / "team", {"a.md": "# A\n\nThe text of one.\n"})
+    first = repository.git("rev-parse", "HEAD")
+    repository.commit({"a.md": "# A\n\nThe text of two.\n", "b.md": "# B\n\nA second file.\n"})
+    spec = DocumentSetSpec(id="team", source=repository.url)
+    writer = library_of(tmp_path, spec)
+    reader = library_of(tmp_path, spec, sync_on_start=False)
+    await writer.refresh("team")
+    async with running(reader):
+        assert len(reader.index("team").documents) == 2
+        repository.git("reset", "-q", "--hard", first)
+        status = await writer.refresh("team")
+        assert status.index is not None
+        assert status.index.rev == first
+        await until(lambda: reader.index("team").manifest.rev == first)
+    again = library_of(tmp_path, spec)
+    again.load()
+    assert list(again.index("team").documents) == ["a.md"]
+
+
+async def test_another_layer_or_glob_in_the_config_makes_the_index_stale_until_it_is_rebuilt(
+    tmp_path: Path,
+) -> None:
+    repository = Repository.create(
+        tmp_path / "team", {"a.md": "# A\n\nThe text of one.\n", "b.md": "# B\n\nA second file.\n"}
+    )
+    spec = DocumentSetSpec(id="team", source=repository.url)
+    await library_of(tmp_path, spec).refresh("team")
+    edited = library_of(tmp_path, replace(spec, exclude=("b.md",)), sync_on_start=False)
+    edited.load()
+    assert state(edited, "team") is SetState.STALE
+    assert "config" in (edited.status("team").reason or "")
+    async with running(library_of(tmp_path, replace(spec, exclude=("b.md",)))) as restarted:
+        await until(lambda: state(restarted, "team") is SetState.FRESH)
+        assert list(restarted.index("team").documents) == ["a.md"]
