@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -45,8 +46,16 @@ class AnalyzedQuery:
                     self.grams[gram] = weight
 
 
-def analyze(query: str, vocabulary: Vocabulary, synonyms: SynonymTable) -> AnalyzedQuery:
+def analyze(
+    query: str,
+    vocabulary: Vocabulary,
+    synonyms: SynonymTable,
+    *,
+    without: AbstractSet[str] = frozenset(),
+) -> AnalyzedQuery:
     """Analyse a query as the index analyses text, and add what else it can mean, at less weight.
+
+    `without` may name `spelling` and `synonyms`, to leave them out.
 
     Raises:
         InvalidQueryError: It has no letter or digit to search for.
@@ -54,7 +63,9 @@ def analyze(query: str, vocabulary: Vocabulary, synonyms: SynonymTable) -> Analy
     words = split_words(query)
     if not words:
         raise InvalidQueryError("The query has no letters or digits to search for: add words.")
-    words = _right_keyboard(query, words, vocabulary)
+    spelling = "spelling" not in without
+    if spelling:
+        words = _right_keyboard(query, words, vocabulary)
     analyzed = AnalyzedQuery()
     finglish = is_finglish(words)
     meant: list[str] = []
@@ -65,13 +76,14 @@ def analyze(query: str, vocabulary: Vocabulary, synonyms: SynonymTable) -> Analy
             meant.append(word)
             continue
         analyzed.add_word(word, 1.0, with_grams=True)
-        meant.append(_add_spellings(analyzed, word, vocabulary, finglish))
-        if finglish and lowered in vocabulary:
+        if not spelling or (finglish and lowered in vocabulary):
             meant.append(word)
+        if spelling:
+            meant.append(_add_spellings(analyzed, word, vocabulary, finglish))
     for joined in _joined_neighbours(words, vocabulary):
         analyzed.add_word(joined, JOINED_WEIGHT)
         meant.append(joined)
-    for phrase in synonyms.of(meant):
+    for phrase in synonyms.of(meant) if "synonyms" not in without else ():
         for word in phrase:
             analyzed.add_word(word, SYNONYM_WEIGHT)
     return analyzed
@@ -109,7 +121,8 @@ def _add_repairs(analyzed: AnalyzedQuery, word: str, vocabulary: Vocabulary) -> 
     """Add what an unknown word may have been meant to be; returns the likeliest."""
     nearest = vocabulary.nearest(word)
     for other, distance in nearest:
-        analyzed.add_word(other, REPAIR_WEIGHT / distance, with_grams=True)
+        weight = STOPWORD_WEIGHT if other in STOPWORDS else REPAIR_WEIGHT / distance
+        analyzed.add_word(other, weight, with_grams=other not in STOPWORDS)
     parts = vocabulary.split(word)
     for part in parts:
         analyzed.add_word(part, REPAIR_WEIGHT)

@@ -1,6 +1,8 @@
 """The whole query path on one screen: analyse, score each list, fuse, cap each page."""
 
 from collections import Counter
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +20,9 @@ NAMED_PRODUCT = 1.15
 TWIN_PRODUCT = 0.6
 NAMED_WEIGHT = 0.4
 
+PARTS = frozenset({*LIST_WEIGHTS, "products", "synonyms", "spelling"})
+"""What an evaluation can leave out, to see what it is worth."""
+
 
 def search(
     index: SearchIndex,
@@ -26,22 +31,24 @@ def search(
     top_k: int,
     layer: str | None = None,
     max_per_page: int = 2,
+    without: AbstractSet[str] = frozenset(),
 ) -> SearchResult:
     """Return up to `top_k` hits, best first, at most `max_per_page` from one page.
 
     A page gets more than `max_per_page` only when nothing else matches. `layer` is the exact name
-    of a layer of the set; chunks outside are not ranked at all.
+    of a layer of the set; chunks outside are not ranked at all. `without` names PARTS to leave out.
 
     Raises:
         InvalidQueryError: The query has nothing to search for.
     """
-    analyzed = analyze(query, index.vocabulary, shipped_synonyms())
-    scores = score_lists(index, analyzed)
-    fused = fuse(scores, LIST_WEIGHTS)
-    fused *= product_factor(index, analyzed)
+    analyzed = analyze(query, index.vocabulary, shipped_synonyms(), without=without)
+    scores = _score_lists(index, analyzed, without)
     if layer is not None:
-        fused = np.where(index.layer_mask(layer), fused, 0.0)
-    numbers = _rank(index, fused, top_k, max_per_page)
+        in_layer = index.layer_mask(layer)
+        scores = {name: np.where(in_layer, values, 0.0) for name, values in scores.items()}
+    fused = fuse(scores, LIST_WEIGHTS)
+    if "products" not in without:
+        fused *= _product_factor(index, analyzed)
     hits = tuple(
         Hit(
             number=number + 1,
@@ -49,22 +56,25 @@ def search(
             score=float(fused[number]),
             scores={name: float(values[number]) for name, values in scores.items()},
         )
-        for number in numbers
+        for number in _rank(index, fused, top_k, max_per_page)
     )
     return SearchResult(hits=hits, matched=bool(hits), terms=frozenset(analyzed.terms))
 
 
-def score_lists(index: SearchIndex, analyzed: AnalyzedQuery) -> dict[str, FloatArray]:
+def _score_lists(
+    index: SearchIndex, analyzed: AnalyzedQuery, without: AbstractSet[str]
+) -> dict[str, FloatArray]:
     """Return every chunk's score in each ranked list."""
-    return {
-        "words": index.words.scores(analyzed.terms),
-        "fields": index.fields.scores(analyzed.terms),
-        "grams": index.grams.scores(analyzed.grams),
-        "questions": index.questions.scores(analyzed.terms)[index.page_of_chunk],
+    scorers: dict[str, Callable[[], FloatArray]] = {
+        "words": lambda: index.words.scores(analyzed.terms),
+        "fields": lambda: index.fields.scores(analyzed.terms),
+        "grams": lambda: index.grams.scores(analyzed.grams),
+        "questions": lambda: index.questions.scores(analyzed.terms)[index.page_of_chunk],
     }
+    return {name: score() for name, score in scorers.items() if name not in without}
 
 
-def product_factor(index: SearchIndex, analyzed: AnalyzedQuery) -> FloatArray:
+def _product_factor(index: SearchIndex, analyzed: AnalyzedQuery) -> FloatArray:
     """Return a factor for each chunk: the products that the query names up, their twins down."""
     by_page = np.ones(len(index.pages))
     for group in index.products:
