@@ -131,18 +131,23 @@ def _parts(lines: Sequence[Line], max_chars: int) -> list[Piece]:
         )
         if len(whole.text) <= max_chars:
             return [whole]
-    limit = max_chars - min(MERGE_ROOM, max_chars // 10)
+    limit = max_chars - min(MERGE_ROOM, max_chars // 3)
     return _without_tiny(_packed(_pieces(lines, limit), limit), max_chars)
 
 
 def _pieces(lines: Sequence[Line], limit: int) -> Iterator[Piece]:
-    lead = 0  # what the block before needs in front of this one
+    """Cut all blocks; what follows a lead-in or a few bare words leaves room for them."""
+    leading = ""
     for block in split_blocks(lines):
         pieces = block_pieces(block, limit)
-        if lead and len(pieces) > 1:
-            pieces = block_pieces(block, limit - lead)
+        if leading and len(leading) + len(pieces[0].text) > limit:
+            pieces = block_pieces(block, limit - len(leading))
         yield from pieces
-        lead = len(pieces[-1].text) + 2 if is_lead_in(pieces[-1], limit) else 0
+        last = pieces[-1]
+        is_leading = is_lead_in(last, limit) or (len(pieces) == 1 and _is_tiny(leading + last.text))
+        leading = f"{leading}{last.text}\n\n" if is_leading else ""
+        if len(leading) > limit // 2:
+            leading = ""
 
 
 def _packed(pieces: Iterable[Piece], limit: int) -> Iterator[Piece]:
@@ -168,7 +173,10 @@ def _packed(pieces: Iterable[Piece], limit: int) -> Iterator[Piece]:
 
 
 def _without_tiny(parts: Iterable[Piece], max_chars: int) -> list[Piece]:
-    """Merge each tiny part with the next one, else with the one before, where that fits."""
+    """Merge each tiny part with the part before it where that fits.
+
+    What then is still tiny and only headings is dropped: bare headings answer nothing.
+    """
     merged: list[Piece] = []
     for part in parts:
         if merged and (_is_tiny(merged[-1].text) or _is_tiny(part.text)):
@@ -177,4 +185,9 @@ def _without_tiny(parts: Iterable[Piece], max_chars: int) -> list[Piece]:
                 merged[-1] = both
                 continue
         merged.append(part)
-    return merged
+    return [part for part in merged if not _is_bare(part.text)] or merged
+
+
+def _is_bare(text: str) -> bool:
+    lines = (line for line in text.split("\n") if line)
+    return _is_tiny(text) and all(line.startswith("#") for line in lines)

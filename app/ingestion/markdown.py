@@ -133,7 +133,7 @@ def _scan(lines: list[str], is_mdx: bool) -> tuple[list[_Heading], bytearray]:
     kinds = bytearray(len(lines))
     headings: list[_Heading] = []
     anchors = AnchorMaker()
-    for token, following in zip(tokens, [*tokens[1:], None], strict=True):
+    for index, token in enumerate(tokens):
         if token.map is None:
             continue
         first, end = token.map[0], min(token.map[1], len(lines))
@@ -142,8 +142,8 @@ def _scan(lines: list[str], is_mdx: bool) -> tuple[list[_Heading], bytearray]:
         elif token.type == "html_block":
             kind = _CODE if token.content.lstrip()[:4].lower() == "<pre" else _DROPPED
             kinds[first:end] = bytes([kind]) * (end - first)
-        elif token.type == "heading_open" and following is not None:
-            text, explicit = _heading_text(following.content)
+        elif token.type == "heading_open":
+            text, explicit = _heading_text(tokens[index + 1].content)
             # Headings in lists and quotes take an anchor on the site, but open no section.
             anchor = explicit or anchors.anchor(text)
             if token.level == 0 and _WORD.search(text):

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 _VALUE = r"""(?:"[^"<]*+"|'[^'<]*+'|\{[^{}<]*+(?:\{[^{}<]*+\}[^{}<]*+)*+\}|[^\s"'<>=`{}]++)"""
 _ATTRIBUTE = rf"\s++[\w:@.-]++(?:={_VALUE})?+"
 # No part may hold `<`, so that each attempt ends at the next tag: linear on hostile text.
-_COMPONENT = re.compile(rf"(?<![\w<])</?+([A-Z][\w.]*+)((?:{_ATTRIBUTE})*+)\s*+(/?+)>")
+_COMPONENT = re.compile(rf"(?:</|(?<![\w<])<)([A-Z][\w.]*+)((?:{_ATTRIBUTE})*+)\s*+(/?+)>")
 _COMPONENT_CLOSING = re.compile(r"</([A-Z][\w.]*+)\s*+>")
 _HTML_TAGS = (
     "a article aside b big br center dd details div dl dt em figcaption figure font footer "
