@@ -35,6 +35,7 @@ from app.errors import DocsError
 from app.liara.corpus import LIARA_SET_ID
 from app.library.library import DocumentLibrary
 from app.server import completions, docs_tools, liara_prompts, liara_tools
+from app.server.argument_aliases import accept_arguments
 from app.server.logging_setup import fields
 from app.server.metrics import Metrics
 
@@ -120,7 +121,8 @@ class DocsServer(MCPServer[Any]):
         outcome = "cancelled"
         try:
             timeout = None if name in self._untimed_tools else self._timeout_seconds
-            result = await self._within(super().call_tool(name, arguments, context), timeout)
+            given = accept_arguments(name, arguments)
+            result = await self._within(super().call_tool(name, given, context), timeout)
             outcome = "error" if getattr(result, "is_error", False) else "ok"
             return result
         except DeadlineError as error:
