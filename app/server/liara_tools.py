@@ -12,11 +12,16 @@ from mcp.server.mcpserver import MCPServer
 from mcp_types import CallToolResult, ToolAnnotations
 from pydantic import Field
 
-from app.errors import DocumentNotFoundError, InvalidArgumentError, InvalidQueryError
+from app.errors import (
+    DocumentNotFoundError,
+    InvalidArgumentError,
+    InvalidQueryError,
+    UnknownPlatformError,
+)
 from app.liara.corpus import LIARA_SET_ID
 from app.liara.diagnosis import diagnose
 from app.liara.manifest import MAX_CONTENT_CHARS, validate_liara_json
-from app.liara.platforms import PLATFORMS, alias_note, resolve_platform
+from app.liara.platforms import PLATFORMS, Platform, alias_note, resolve_platform
 from app.library.library import DocumentLibrary
 from app.models import SearchResult
 from app.retrieval.grounding import neutralise_line
@@ -52,6 +57,7 @@ MAX_HITS = 8
 DEFAULT_HITS = 5
 MAX_PAGE_CHARS = 8000
 _NEAREST_TITLES = 5
+MAX_ERROR_CHARS = 500
 MAX_NEEDS = 10
 MAX_NEED_CHARS = 80
 HITS_A_NEED = 3
@@ -233,7 +239,7 @@ class LiaraTools:
         ] = [],  # noqa: B006  (pydantic copies it, and nothing here changes it)
     ) -> CallToolResult:
         """Return the pages, the reference and a search for each need."""
-        found = resolve_platform(platform)
+        found = _platform(platform)
         corpus = self._corpus()
         wanted, notes = _needs(needs)
         answers = [NeedAnswer(need, _search_need(corpus, need, found.title)) for need in wanted]
@@ -274,7 +280,8 @@ class LiaraTools:
         """Judge a liara.json."""
         if not content.strip():
             raise InvalidArgumentError("content is empty: send the text of the liara.json.")
-        report = validate_liara_json(content, platform.strip() or None)
+        named = _platform(platform).name if platform.strip() else None
+        report = validate_liara_json(content, named)
         corpus = self._corpus()
         return corpus.result(manifest_answer(corpus, report))
 
@@ -285,6 +292,14 @@ class LiaraTools:
 
     def _corpus(self) -> Corpus:
         return Corpus.current(self._library, LIARA_SET_ID)
+
+
+def _platform(name: str) -> Platform:
+    try:
+        return resolve_platform(name)
+    except UnknownPlatformError as error:
+        # The sentence repeats the name, which may be anything.
+        raise UnknownPlatformError(neutralise_line(str(error), MAX_ERROR_CHARS)) from error
 
 
 def _needs(needs: list[str]) -> tuple[list[str], list[str]]:
