@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -25,7 +24,7 @@ from app.retrieval.grounding import neutralise_line, neutralise_text
 from app.retrieval.search import search
 from app.retrieval.snippets import snippet
 from app.server import doctor
-from app.server.application import create_app, open_library, serve_stdio
+from app.server.application import create_app, leaves_out_config, open_library, serve_stdio
 from app.server.listener import uvicorn_config
 from app.server.logging_setup import configure_logging
 from app.server.metrics import Metrics
@@ -91,20 +90,17 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_common(parser: argparse.ArgumentParser, default: Any = None) -> None:
-    parser.add_argument(
-        "--config", type=Path, default=default, help="JSON config, instead of DOCS_CONFIG"
-    )
+    parser.add_argument("--config", default=default, help="JSON config, instead of DOCS_CONFIG")
 
 
 def _add_address(parser: argparse.ArgumentParser, default: Any = None) -> None:
     parser.add_argument("--host", default=default, help="address to bind, instead of HOST")
-    parser.add_argument("--port", type=int, default=default, help="port to bind, instead of PORT")
+    parser.add_argument("--port", default=default, help="port to bind, instead of PORT")
 
 
 def _settings(arguments: argparse.Namespace) -> Settings:
-    settings = Settings.from_env()
-    given = {"host": arguments.host, "port": arguments.port, "docs_config": arguments.config}
-    return replace(settings, **{name: value for name, value in given.items() if value is not None})
+    given = {"HOST": arguments.host, "PORT": arguments.port, "DOCS_CONFIG": arguments.config}
+    return Settings.from_env(overrides={name: value for name, value in given.items() if value})
 
 
 def _stdio_or_http(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -239,4 +235,10 @@ def _findings(settings: Settings) -> Iterator[doctor.Finding]:
     yield from doctor.check_allowlist(allowlist, settings.public_url)
     yield from doctor.check_git()
     yield from doctor.check_data_dir(settings.data_dir)
+    if leaves_out_config(settings):
+        yield doctor.Finding(
+            doctor.Severity.WARNING,
+            "the address is public: `serve` leaves out the sets of the config without MCP_TOKEN"
+            " or ALLOW_ANONYMOUS=1",
+        )
     yield from doctor.check_sets(open_library(settings, Metrics()))

@@ -73,13 +73,17 @@ class Settings:
     no_proxy_hosts: tuple[str, ...]
 
     @classmethod
-    def from_env(cls, environ: Environ | None = None) -> "Settings":
+    def from_env(
+        cls, environ: Environ | None = None, overrides: Environ | None = None
+    ) -> "Settings":
         """Read the settings from the environment of the process, or from a mapping.
+
+        `overrides` stand in for variables of the same name, as the command line gives them.
 
         Raises:
             SettingsError: A value cannot be used; the message names variable and accepted values.
         """
-        source = os.environ if environ is None else environ
+        source = {**(os.environ if environ is None else environ), **(overrides or {})}
         values = {variable.field: _value(variable, source) for variable in VARIABLES}
         values["home"] = _home(source)
         values["data_dir"] = values["data_dir"] or _default_data_dir(source)

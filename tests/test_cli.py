@@ -113,6 +113,24 @@ def test_a_bad_setting_ends_every_command_with_the_name_of_the_variable(
     assert "PORT='eighty'" in capsys.readouterr().err
 
 
+def test_an_option_is_checked_like_the_variable_it_stands_for(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["serve", "--port", "65536"]) == 2
+    assert "PORT='65536'" in capsys.readouterr().err
+
+
+def test_doctor_warns_that_a_public_address_leaves_out_the_sets_of_the_config(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOST", "0.0.0.0")  # noqa: S104
+    assert main(["doctor"]) == 0
+    assert "leaves out the sets of the config" in capsys.readouterr().out
+    monkeypatch.setenv("MCP_TOKEN", "t0ken")
+    assert main(["doctor"]) == 0
+    assert "leaves out the sets of the config" not in capsys.readouterr().out
+
+
 def test_a_bad_allowlist_is_found_before_anything_is_served(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

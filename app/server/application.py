@@ -21,6 +21,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from app import __version__
 from app.data_files import data_path
 from app.errors import SettingsError
 from app.liara.corpus import LIARA_SPEC
@@ -30,6 +31,7 @@ from app.models import DocumentSetSpec
 from app.server.health import HealthEndpoints
 from app.server.hooks import hook_route
 from app.server.landing import LandingPages
+from app.server.logging_setup import fields
 from app.server.mcp_server import build_server
 from app.server.metrics import Metrics, MetricsEndpoint, ResponseMeter
 from app.server.requests import HeaderLimit, MethodGuard, PostGate
@@ -51,7 +53,7 @@ def create_app(settings: Settings) -> Starlette:
     for warning in allowlist.warnings(settings.public_url):
         logger.warning("%s", warning)
     metrics = Metrics()
-    library = open_library(settings, metrics, liara_only=_only_liara(settings))
+    library = open_library(settings, metrics, liara_only=leaves_out_config(settings))
     metrics.watch(library)
     running = RunningLibrary(library)
     server = build_server(
@@ -61,6 +63,10 @@ def create_app(settings: Settings) -> Starlette:
         reindex_enabled=settings.reindex,
         tool_timeout_seconds=settings.tool_timeout_seconds,
         until_ready=running.loaded.wait,
+    )
+    logger.info(
+        "starting %s",
+        fields(version=__version__, hosts=allowlist.state, docs=",".join(library.ids)),
     )
     has_token = settings.mcp_token is not None
     health = HealthEndpoints(library, allowlist, token=has_token)
@@ -157,8 +163,8 @@ def open_library(
     )
 
 
-def _only_liara(settings: Settings) -> bool:
-    """Whether the sets of the config stay out: they may be a team's own."""
+def leaves_out_config(settings: Settings) -> bool:
+    """Whether `serve` leaves out the sets of the config: they may be a team's own."""
     is_open = settings.mcp_token is None and not settings.allow_anonymous
     return is_open and not is_loopback(settings.host)
 

@@ -12,9 +12,10 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-# Bodies that are being read at once, whatever the number worked on: with the largest body of
-# 1 MiB this bounds the memory that slow clients can hold.
+# Bodies may be read while others are worked on, so that slow clients do not keep out quick ones.
 _READING_PER_WORKING = 4
+# All bodies in memory together, whatever the numbers above allow.
+_MAX_HELD_BYTES = 64 * 1024 * 1024
 # A little too large a body is read to its end and dropped: closing the connection on a client that
 # still sends would lose it the answer.
 _DRAINED_BYTES = 8 * 1024 * 1024
@@ -99,6 +100,7 @@ class PostGate:
         max_body_bytes: int,
         max_concurrent: int,
         body_timeout_seconds: float,
+        max_held_bytes: int = _MAX_HELD_BYTES,
     ) -> None:
         """Guard `app` with limits of size, number and time."""
         self._app = app
@@ -107,57 +109,60 @@ class PostGate:
         self._body_timeout_seconds = body_timeout_seconds
         self._working = Slots(max_concurrent)
         self._reading = Slots(max_concurrent * _READING_PER_WORKING)
+        self._max_held_bytes = max_held_bytes
+        self._held_bytes = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or answer it here."""
-        body = await self._holding(self._reading, lambda: self._read(scope, receive))
-        if not isinstance(body, bytes):
-            await body(scope, receive, send)
-            return
-        ready, replay = _with_clean_headers(scope), _replay(body, receive)
-
-        async def work() -> bytes:
-            await self._app(ready, replay, send)
-            return b""
-
-        refusal = await self._holding(self._working, work)
-        if not isinstance(refusal, bytes):
+        body = bytearray()
+        try:
+            refusal = await self._holding(self._reading, lambda: self._read(scope, receive, body))
+            if refusal is None:
+                ready, replay = _with_clean_headers(scope), _replay(bytes(body), receive)
+                refusal = await self._holding(self._working, lambda: self._app(ready, replay, send))
+        finally:
+            self._held_bytes -= len(body)
+        if refusal is not None:
             await refusal(scope, receive, send)
 
     async def _holding(
-        self, slots: Slots, work: Callable[[], Awaitable[bytes | Response]]
-    ) -> bytes | Response:
+        self, slots: Slots, work: Callable[[], Awaitable[Response | None]]
+    ) -> Response | None:
         if not slots.take():
-            self._on_refusal("busy")
-            return JSONResponse({"error": "too many requests at once"}, 503, _RETRY_AFTER)
+            return self._busy()
         try:
             return await work()
         finally:
             slots.give_back()
 
-    async def _read(self, scope: Scope, receive: Receive) -> bytes | Response:
-        """Return the whole body, or the refusal of one that is too large or too slow."""
+    async def _read(self, scope: Scope, receive: Receive, body: bytearray) -> Response | None:
+        """Fill `body`; return the refusal of one that is too large or too slow."""
         most_read = self._max_body_bytes + _DRAINED_BYTES
         if _declared_size(scope) > most_read:
             return self._refuse("body", 413, "request body too large")
-        body = bytearray()
-        size = 0
-        more = True
+        size, more = 0, True
         try:
             with anyio.fail_after(self._body_timeout_seconds):
                 while more and size <= most_read:
                     message = await receive()
                     if message["type"] == "http.disconnect":
                         return Response(status_code=400)
-                    size += len(message.get("body", b""))
+                    part = message.get("body", b"")
+                    size, more = size + len(part), message.get("more_body", False)
                     if size <= self._max_body_bytes:
-                        body += message.get("body", b"")
-                    more = message.get("more_body", False)
+                        self._held_bytes += len(part)
+                        body += part
+                    if self._held_bytes > self._max_held_bytes:
+                        return self._busy()
         except TimeoutError:
             return self._refuse("slow", 408, "the request body took too long")
         if size > self._max_body_bytes:
             return self._refuse("body", 413, "request body too large")
-        return bytes(body)
+        return None
+
+    def _busy(self) -> Response:
+        self._on_refusal("busy")
+        return JSONResponse({"error": "too many requests at once"}, 503, _RETRY_AFTER)
 
     def _refuse(self, reason: str, status: int, error: str) -> Response:
         self._on_refusal(reason)
@@ -171,11 +176,8 @@ def _declared_size(scope: Scope) -> int:
 
 
 def _with_clean_headers(scope: Scope) -> Scope:
-    """Strip white space that httptools leaves around `mcp-*` values; let a missing Accept pass."""
-    cleaned = [
-        (name, value.strip(b" \t") if name.startswith(b"mcp-") else value)
-        for name, value in scope["headers"]
-    ]
+    """Strip white space that httptools leaves around values; let a missing Accept pass."""
+    cleaned = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
     scope = {**scope, "headers": cleaned}
     headers = MutableHeaders(scope=scope)
     if not headers.get("accept", "").strip():

@@ -275,12 +275,13 @@ class HostGuard:
             return JSONResponse({"error": "more than one Host header"}, 400)
         if path in OPEN_PATHS or self._allowlist.state is AllowlistState.OFF:
             return None
-        host = hosts[0] if hosts else ""
+        # httptools leaves the white space around a value, which is no part of it.
+        host = hosts[0].strip(" \t") if hosts else ""
         if not self._allowlist.allows_host(host):
             self._log("host", HOSTS_VARIABLE, host)
             return JSONResponse({"error": "this server does not serve this Host"}, 421)
         for origin in headers.getlist("origin"):
-            if not self._allowlist.allows_origin(origin, host):
+            if not self._allowlist.allows_origin(origin.strip(" \t"), host):
                 self._log("origin", ORIGINS_VARIABLE, origin)
                 return JSONResponse({"error": "this server does not serve this Origin"}, 403)
         return None
@@ -315,7 +316,7 @@ class TokenGuard:
         headers = list(values)
         if len(headers) != 1:
             return False
-        scheme, _, token = headers[0].partition(" ")
+        scheme, _, token = headers[0].strip(" \t").partition(" ")
         # Latin-1 is how the header was decoded; compare_digest takes the same time for any token.
         given = token.strip().encode("latin-1")
         return scheme.lower() == "bearer" and hmac.compare_digest(given, self._token)

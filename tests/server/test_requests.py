@@ -24,6 +24,7 @@ def gate(answer: Answer, refused: list[str], **limits: int) -> httpx.AsyncClient
         on_refusal=refused.append,
         max_body_bytes=limits.get("max_body_bytes", 1000),
         max_concurrent=limits.get("max_concurrent", 2),
+        max_held_bytes=limits.get("max_held_bytes", 10_000),
         body_timeout_seconds=5,
     )
     transport = httpx.ASGITransport(app=limited)
@@ -50,6 +51,24 @@ async def test_requests_beyond_the_limit_get_503_and_later_ones_pass_again() -> 
         assert [response.text for response in await asyncio.gather(*working)] == ["done", "done"]
         assert (await client.post("/mcp", content=b"x")).text == "done"
     assert refused == ["busy"]
+
+
+async def test_bodies_in_memory_are_limited_together_and_freed() -> None:
+    entered, release = asyncio.Semaphore(0), asyncio.Event()
+
+    async def answer(_request: Request) -> PlainTextResponse:
+        entered.release()
+        await release.wait()
+        return PlainTextResponse("done")
+
+    async with gate(answer, [], max_held_bytes=1500) as client:
+        first = asyncio.create_task(client.post("/mcp", content=b"x" * 1000))
+        await entered.acquire()
+        assert (await client.post("/mcp", content=b"x" * 501)).status_code == 503
+        release.set()
+        assert (await first).text == "done"
+        for _ in range(3):
+            assert (await client.post("/mcp", content=b"x" * 1000)).text == "done"
 
 
 async def test_a_request_that_fails_gives_its_place_back() -> None:

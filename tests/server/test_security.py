@@ -187,6 +187,12 @@ def test_a_foreign_host_gets_421_and_a_foreign_origin_403_as_json() -> None:
     assert refused == ["host", "origin", "origin"]
 
 
+def test_white_space_around_a_header_is_no_part_of_its_value() -> None:
+    client = guarded(Allowlist.build(["mcp.example.com"], ["https://a.example"], PUBLIC))
+    headers = {"Host": " mcp.example.com\t", "Origin": "\thttps://a.example "}
+    assert client.post("/mcp", headers=headers).status_code == 200
+
+
 def test_paths_that_do_not_exist_keep_the_check() -> None:
     client = guarded(Allowlist.build(["mcp.example.com"], [], PUBLIC))
     for path in ("/", "/nowhere", "/healthz/", "//healthz", "/HEALTHZ"):
