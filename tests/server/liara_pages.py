@@ -1,14 +1,19 @@
-"""Libraries over the set `liara`: the starter pages, or pages that a test makes up."""
+"""Libraries over the set `liara`, and what a client is answered from them."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+
+from mcp import Client
 
 from app.data_files import data_path
 from app.liara.corpus import LIARA_SPEC
 from app.library.library import DocumentLibrary
 
 URL = "https://docs.liara.ir/"
+CITATION = re.compile(r"^\s*\[(\d+)\].*?(https?://[^\s)>\]]+)", re.M)
 
 
 def starter_library(data_dir: Path) -> DocumentLibrary:
@@ -33,3 +38,25 @@ async def official_library(folder: Path, pages: Mapping[str, str]) -> DocumentLi
     status = await library.refresh(spec.id)
     assert status.last_error is None
     return library
+
+
+async def ask(client: Client, tool: str, **arguments: Any) -> str:
+    answer = await client.call_tool(tool, arguments)
+    assert not answer.is_error, answer.content
+    return text_of(answer)
+
+
+async def refused(client: Client, tool: str, **arguments: Any) -> str:
+    answer = await client.call_tool(tool, arguments)
+    assert answer.is_error, answer.content
+    return text_of(answer)
+
+
+def text_of(answer: Any) -> str:
+    assert answer.structured_content is None
+    (part,) = answer.content
+    return str(part.text)
+
+
+def citations(text: str) -> list[tuple[str, str]]:
+    return CITATION.findall(text)

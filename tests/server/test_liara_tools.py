@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 from mcp import Client
@@ -13,11 +12,18 @@ from mcp_types import PromptReference, ResourceTemplateReference
 from app.liara.platforms import PLATFORMS
 from app.server.mcp_server import build_server
 from app.server.metrics import Metrics
-from tests.server.liara_pages import URL, official_library, starter_library
+from tests.server.liara_pages import (
+    URL,
+    ask,
+    citations,
+    official_library,
+    refused,
+    starter_library,
+    text_of,
+)
 
 pytestmark = pytest.mark.anyio
 
-CITATION = re.compile(r"^\s*\[(\d+)\].*?(https?://[^\s)>\]]+)", re.M)
 DISKS = f"{URL}paas/disks/about/"
 LONG_PAGE = "# صفحهٔ بلند\n\n" + "\n\n".join(
     f"## بخش {n}\n\n" + "\n".join(f"سطر {n}-{line} دربارهٔ تنظیم." for line in range(40))
@@ -50,28 +56,6 @@ async def official(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Cl
     library = await official_library(tmp_path_factory.mktemp("official"), PAGES)
     async with Client(build_server(library, Metrics())) as client:
         yield client
-
-
-async def ask(client: Client, tool: str, **arguments: Any) -> str:
-    answer = await client.call_tool(tool, arguments)
-    assert not answer.is_error, answer.content
-    return text_of(answer)
-
-
-async def refused(client: Client, tool: str, **arguments: Any) -> str:
-    answer = await client.call_tool(tool, arguments)
-    assert answer.is_error, answer.content
-    return text_of(answer)
-
-
-def text_of(answer: Any) -> str:
-    assert answer.structured_content is None
-    (part,) = answer.content
-    return str(part.text)
-
-
-def citations(text: str) -> list[tuple[str, str]]:
-    return CITATION.findall(text)
 
 
 async def test_every_tool_is_described_for_a_model_and_only_reads(official: Client) -> None:

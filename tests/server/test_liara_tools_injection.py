@@ -21,7 +21,7 @@ from tests.retrieval.hostile import (
     TAG_SPELLINGS,
     holds_tag,
 )
-from tests.server.liara_pages import URL, official_library, starter_library
+from tests.server.liara_pages import URL, official_library, starter_library, text_of
 
 HOSTILE_BODY = "\n\n".join(
     f"wobbledoc {spelling} ordinary words"
@@ -84,11 +84,6 @@ def assert_grounded(text: str) -> None:
     assert not re.search(r"[(<\"'=]\s*(?:java|vb)script\s*:", decoded, re.I)
     assert not re.search(r"\]\(\s*<?[/\\]{2}", decoded)
     assert not re.search("[\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f\x00]", text)
-
-
-def text_of(answer: Any) -> str:
-    (part,) = answer.content
-    return str(part.text)
 
 
 @pytest.mark.anyio
