@@ -13,6 +13,7 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
+from typing import Literal
 from urllib.parse import urlsplit
 
 from filelock import FileLock, Timeout
@@ -36,6 +37,9 @@ logger = logging.getLogger(__name__)
 
 LOCK_TIMEOUT_SECONDS = 900.0
 """How long a build waits for the build of another process before it gives up."""
+
+Outcome = Literal["refreshed", "adopted", "unchanged"]
+"""Of a build: a new index, that of another process, or the one of before."""
 
 CONFIG_CHANGED = "the config of this set has changed since its index was built"
 
@@ -134,8 +138,8 @@ class DocumentSet:
 
     def build(
         self, progress: Progress | None = None, *, unless_done_since: datetime | None = None
-    ) -> bool:
-        """Fetch the source, build its index and serve it; false when nothing had changed.
+    ) -> Outcome:
+        """Fetch the source, build its index and serve it.
 
         One process builds at a time. With `unless_done_since` the work of another process that
         ended after that moment is taken instead, and so is a local source that has not changed.
@@ -154,11 +158,13 @@ class DocumentSet:
                 f"another process has been building this set for {LOCK_TIMEOUT_SECONDS:.0f} s"
             ) from error
 
-    def _build_locked(self, progress: Progress | None, unless_done_since: datetime | None) -> bool:
+    def _build_locked(
+        self, progress: Progress | None, unless_done_since: datetime | None
+    ) -> Outcome:
         adopted = self.adopt_newer()
         if unless_done_since is not None and self._is_done_since(unless_done_since):
             self.last_error = None
-            return adopted
+            return "adopted" if adopted else "unchanged"
         stat = None if self.is_git else self._stat_fingerprint()
         previous, spec = self.index if self.has_own_index else None, self.spec
         built = build_snapshot(spec, self.set_dir, previous=previous, progress=progress)
@@ -169,7 +175,9 @@ class DocumentSet:
             self.last_error = self.behind = self.unavailable = None
             self._built_from = _digest(spec)
         self._done_marker.write_text(self._built_from, encoding="utf-8")
-        return adopted or built is not previous
+        if built is not previous:
+            return "refreshed"
+        return "adopted" if adopted else "unchanged"
 
     def note_failure(self, reason: str) -> None:
         """Keep why the last refresh failed, without the folders of this machine."""

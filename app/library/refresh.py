@@ -140,7 +140,7 @@ class RefreshJobs:
         set_id, started = served.spec.id, perf_counter()
         work = partial(served.build, job.report, unless_done_since=since)
         try:
-            changed = await run_in_daemon_thread(work, name=f"refresh-{set_id}")
+            outcome = await run_in_daemon_thread(work, name=f"refresh-{set_id}")
         except (DocsError, OSError) as error:
             self._failed(served, _reason(error), perf_counter() - started)
         except Exception as error:
@@ -152,9 +152,8 @@ class RefreshJobs:
         else:
             self._failures.pop(set_id, None)
             seconds = perf_counter() - started
-            kind = "refreshed" if changed else "unchanged"
-            logger.info("set %s: %s in %.1f s", set_id, kind, seconds)
-            self._on_event(LibraryEvent(kind, set_id, seconds=seconds))
+            logger.info("set %s: %s in %.1f s", set_id, outcome, seconds)
+            self._on_event(LibraryEvent(outcome, set_id, seconds=seconds))
 
     def _failed(self, served: DocumentSet, reason: str, seconds: float) -> None:
         served.note_failure(reason)
