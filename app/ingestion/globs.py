@@ -110,6 +110,8 @@ def _segment(segment: str, pattern: str) -> str:
 def _letters(inside: str, pattern: str) -> str:
     negated = inside.startswith("!")
     escaped = re.sub(r"([\\^\]\[&~|])", r"\\\1", inside[1:] if negated else inside)
+    # Two hyphens would be a set operation one day: the first one is meant as a letter.
+    escaped = escaped.replace("--", r"\--")
     letters = rf"(?!/)[{'^' if negated else ''}{escaped}]"
     try:
         re.compile(letters)

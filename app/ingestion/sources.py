@@ -52,6 +52,8 @@ __all__ = [
 ]
 
 _MAX_ERROR_CHARS = 400
+# A helper that left the group (a shared ssh connection) may keep git's pipes open.
+_JOIN_SECONDS = 2.0
 
 # Variables that point git elsewhere or make it talk would reach us from a hook or a debugging
 # shell. What an operator uses to reach a server stays.
@@ -126,8 +128,8 @@ def remote_revision(
 
 
 def _local_tree(source: str) -> SourceTree:
-    root = Path(source).expanduser()
     try:
+        root = Path(source).expanduser()
         if not root.is_dir():
             raise SourceUnavailableError(f"{source} is not a folder")
         root = root.resolve()
@@ -184,8 +186,8 @@ class _Git:
             # Helpers such as git-remote-https and ssh may outlive git: the whole group goes.
             _kill_group(process)
             process.wait()
-            feeder.join()
-            errors.join()
+            feeder.join(_JOIN_SECONDS)
+            errors.join(_JOIN_SECONDS)
             if process.stdout is not None:
                 process.stdout.close()
         if expired.is_set():
