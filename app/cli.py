@@ -1,4 +1,4 @@
-"""The command line: serve, stdio, sync, search, doctor. Parses, calls and prints; no more."""
+"""The command line: each command parses, calls and prints; no more."""
 
 import argparse
 import asyncio
@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -16,12 +17,15 @@ from tqdm import tqdm
 
 from app import __version__
 from app.errors import DocsError
+from app.evaluation.evaluate import evaluate
+from app.evaluation.judged import read_judged
+from app.index.snapshot import SearchIndex
 from app.liara.corpus import LIARA_SET_ID
 from app.library.library import DocumentLibrary
 from app.library.status import SetState, SetStatus
 from app.models import DocumentSetSpec, Hit
 from app.retrieval.grounding import neutralise_line, neutralise_text
-from app.retrieval.search import search
+from app.retrieval.search import PARTS, explain, search
 from app.retrieval.snippets import snippet
 from app.server import doctor
 from app.server.application import create_app, leaves_out_config, open_library, serve_stdio
@@ -33,6 +37,7 @@ from app.settings import Settings, describe
 
 _FAILED, _WRONG_USAGE, _INTERRUPTED = 1, 2, 130
 _MAX_SKIPPED_SHOWN = 20
+_PARTS_HELP = f"ours without these parts beside it, of: {', '.join(sorted(PARTS))}"
 
 Command = Callable[[argparse.Namespace, Settings], int]
 
@@ -85,6 +90,17 @@ def _parser() -> argparse.ArgumentParser:
     find.add_argument("query", metavar="QUERY", nargs="+")
     find.add_argument("--docs", metavar="ID", help="document set; the default one without")
     find.add_argument("-k", type=int, default=5, help="number of hits (default 5)")
+    find.add_argument("--explain", action="store_true", help="show what each ranked list gave")
+    judge = add("eval", _eval, "measure retrieval with judged questions")
+    judge.add_argument("questions", metavar="QUESTIONS.jsonl", type=Path, nargs="+")
+    judge.add_argument("--docs", metavar="ID", help="document set; the default one without")
+    judge.add_argument("-k", type=int, default=8, help="number of hits a question (default 8)")
+    judge.add_argument("--baseline", action="store_true", help="the predecessor's method beside it")
+    judge.add_argument("--without", metavar="PART", nargs="+", default=[], help=_PARTS_HELP)
+    judge.add_argument("--misses", action="store_true", help="list what was not found")
+    asked = add("questions", _questions, "count the lay questions of a document set")
+    asked.add_argument("--docs", metavar="ID", help="document set; the default one without")
+    asked.add_argument("--missing", action="store_true", help="list the pages without questions")
     add("doctor", _doctor, "check settings, folders and document sets")
     return parser
 
@@ -198,18 +214,59 @@ def _described(status: SetStatus) -> Iterator[str]:
 
 
 def _search(arguments: argparse.Namespace, settings: Settings) -> int:
-    library = open_library(settings, Metrics())
-    library.load()
-    set_id = arguments.docs or library.default_docs or LIARA_SET_ID
-    index = library.index(set_id)
-    result = search(index, " ".join(arguments.query), top_k=max(1, arguments.k))
-    if library.status(set_id).state is SetState.STARTER:
-        print("from the starter pages; `sync` fetches the official docs", file=sys.stderr)
+    index = _open_index(arguments, settings)
+    query = " ".join(arguments.query)
+    if arguments.explain:
+        print("\n".join(explain(index, query)))
+    result = search(index, query, top_k=max(1, arguments.k))
     if not result.matched:
         print("nothing matches well", file=sys.stderr)
     for hit in result.hits:
         print(_shown_hit(hit, result.terms))
+        if arguments.explain:
+            print(f"    {_shown_scores(hit)}\n")
     return 0
+
+
+def _eval(arguments: argparse.Namespace, settings: Settings) -> int:
+    index = _open_index(arguments, settings)
+    questions = [question for file in arguments.questions for question in read_judged(file)]
+    for line in evaluate(
+        index,
+        questions,
+        top_k=max(1, arguments.k),
+        baseline=arguments.baseline,
+        without=frozenset(arguments.without),
+        misses=arguments.misses,
+    ):
+        print(line)
+    return 0
+
+
+def _questions(arguments: argparse.Namespace, settings: Settings) -> int:
+    index = _open_index(arguments, settings)
+    missing = [index.pages[number] for number in index.questions.pages_without()]
+    if arguments.missing:
+        for page in missing:
+            print(neutralise_line(page))
+    else:
+        asked = len(index.pages) - len(missing)
+        print(f"{len(index.questions)} questions on {asked} of {len(index.pages)} pages")
+    return 0
+
+
+def _open_index(arguments: argparse.Namespace, settings: Settings) -> SearchIndex:
+    library = open_library(settings, Metrics())
+    library.load()
+    set_id = arguments.docs or library.default_docs or LIARA_SET_ID
+    if library.status(set_id).state is SetState.STARTER:
+        print("from the starter pages; `sync` fetches the official docs", file=sys.stderr)
+    return library.index(set_id)
+
+
+def _shown_scores(hit: Hit) -> str:
+    lists = ", ".join(f"{name} {score:.2f}" for name, score in hit.scores.items())
+    return f"score {hit.score:.3f}: {lists}"
 
 
 def _shown_hit(hit: Hit, terms: frozenset[str]) -> str:

@@ -54,6 +54,11 @@ class QuestionIndex:
             pages[self._asked] = np.maximum.reduceat(self._ranked.scores(query), self._first)
         return pages
 
+    def pages_without(self) -> list[int]:
+        """Return the numbers of the pages that have no question."""
+        without: list[int] = np.flatnonzero(np.diff(self._starts) == 0).tolist()
+        return without
+
     def save(self, folder: Path, name: str) -> None:
         """Write the questions' list as `<name>.*` files into `folder`."""
         self._ranked.save(folder, name)

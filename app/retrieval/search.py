@@ -1,7 +1,7 @@
 """The whole query path on one screen: analyse, score each list, fuse, cap each page."""
 
-from collections import Counter
-from collections.abc import Callable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 
 import numpy as np
@@ -59,6 +59,29 @@ def search(
         for number in _rank(index, fused, top_k, max_per_page)
     )
     return SearchResult(hits=hits, matched=bool(hits), terms=frozenset(analyzed.terms))
+
+
+def explain(index: SearchIndex, query: str) -> Iterator[str]:
+    """Yield what the query is searched with: its terms by weight, and the products it names.
+
+    Raises:
+        InvalidQueryError: The query has nothing to search for.
+    """
+    analyzed = analyze(query, index.vocabulary, shipped_synonyms())
+    by_weight: defaultdict[float, list[str]] = defaultdict(list)
+    for term, weight in analyzed.terms.items():
+        by_weight[round(weight, 2)].append(f"{term} ({index.words.frequency(term)})")
+    yield "terms by weight, with the number of chunks that hold each; ~ marks stems:"
+    for weight, terms in sorted(by_weight.items(), reverse=True):
+        yield f"  {weight:.2f}  {', '.join(terms)}"
+    named = [
+        name
+        for group in index.products
+        for name in group.pages_of
+        if analyzed.terms.get(name, 0.0) >= NAMED_WEIGHT
+    ]
+    yield f"products named: {', '.join(named) or 'none'}"
+    yield f"weights of the lists: {LIST_WEIGHTS}"
 
 
 def _score_lists(
