@@ -75,10 +75,8 @@ _LINK_POSITION = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _DESTINATION = re.compile(r"[^\s)>\"'}]{0,2000}(?:[\t\n ]{1,4}[^\s)>\"'}]{1,400}){0,3}")
-_SCRIPT_ANYWHERE = re.compile(
-    r"\b(?:(?:java|vb)\s{0,2}script\s{0,2}[:：]|data\s?[:：](?=[\w.+-]{1,60}/[\w.+-]{1,60}[;,]))(?=\S)",
-    re.IGNORECASE,
-)
+# A data URL in running text or code is harmless, and examples need it; a script URL never is.
+_SCRIPT_ANYWHERE = re.compile(r"\b(?:java|vb)\s{0,2}script\s{0,2}[:：](?=\S)", re.IGNORECASE)
 _URL_IN_LINE = re.compile(r"[:：﹕∶︓]\s{0,2}[/／∕⁄\\]\s?[/／∕⁄\\]")
 _HOST = re.compile(r"[\w](?:[\w.-]{0,251}[\w])?")
 _ATTRIBUTE = re.compile(r"[^A-Za-z0-9._:+-]")

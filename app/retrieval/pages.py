@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote, urljoin, urlsplit
 from weakref import WeakKeyDictionary
 
 from markdown_it import MarkdownIt
@@ -28,6 +28,9 @@ _EXPLICIT_ID = re.compile(r"\{\s*#([^\s{}#]{1,200})\s*\}\s*$")
 # Links keep their text; tags, ids and emphasis go.
 _MARKUP = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)|<[^<>]*>|\{\s*#[^{}]*\}\s*$|[*`]+|[ \t]#+$")
 _MAX_HEADING_CHARS = 300
+# A code span, which is left alone, or the beginning of a link's destination.
+_RELATIVE_LINK = re.compile(r"(?P<ticks>`+)[^`]*(?P=ticks)(?!`)|\]\((?P<target>[^\s()<>]+)")
+_WITH_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|[/\\]{2}")
 _WRAPPED = re.compile(r"^\[[^\]]*\]\((?P<target>[^)\s]+)[^)]*\)$")
 _SUFFIX = re.compile(r"\.(?:mdx?|html?|txt)$")
 _HEADING_NEAR_END = re.compile(r"\n(?=#{1,6} )")
@@ -167,6 +170,30 @@ def cut_page(text: str, *, start: int, limit: int, max_chars: int) -> PageSlice:
     body = _joined(opening, text[start:end]).rstrip("\n")
     body += f"\n{closing}" if closing else ""
     return PageSlice(body, start, end, limit, len(text))
+
+
+def absolute_links(text: str, base: str | None) -> str:
+    """Return Markdown with relative links and images made absolute; code stays as it is."""
+    if base is None or "](" not in text:
+        return text
+    lines = text.split("\n")
+    fences: list[str] = []
+    for number, line in enumerate(lines):
+        if is_fence(line):
+            fences.append(line)
+        elif "](" in line and closing_fence(fences) is None:
+            lines[number] = _RELATIVE_LINK.sub(lambda found: _joined_link(found, base), line)
+    return "\n".join(lines)
+
+
+def _joined_link(found: re.Match[str], base: str) -> str:
+    target = found["target"]
+    if target is None or _WITH_SCHEME.match(target):
+        return found[0]
+    try:
+        return f"]({urljoin(base, target)}"
+    except ValueError:
+        return found[0]
 
 
 def _unwrapped(reference: str) -> str:

@@ -18,7 +18,14 @@ from app.library.library import DocumentLibrary
 from app.library.status import SetState, revision
 from app.models import Hit, SearchResult
 from app.retrieval.grounding import envelope, neutralise_line, neutralise_text, neutralise_url
-from app.retrieval.pages import Page, PageSection, PageSlice, cut_page, find_page
+from app.retrieval.pages import (
+    Page,
+    PageSection,
+    PageSlice,
+    absolute_links,
+    cut_page,
+    find_page,
+)
 from app.retrieval.snippets import snippet
 
 # Clients cut or refuse answers from about 25,000 tokens on; Persian costs up to a token a letter.
@@ -91,11 +98,12 @@ def source_line(corpus: Corpus, now: datetime | None = None) -> str:
             f"official page that says more. Built {_dated(manifest.built_at, now)}. "
             f"The official docs are not loaded{why}."
         )
+    read = f"read {_dated(manifest.built_at, now)}"
     if manifest.rev:
-        dated = f" of {_dated(manifest.rev_date, now)}" if manifest.rev_date else ""
+        dated = f" of {_dated(manifest.rev_date, now)}" if manifest.rev_date else f", {read}"
         where = f"commit {manifest.rev[:_SHORT_COMMIT]}{dated}"
     else:
-        where = f"a local copy, read {_dated(manifest.built_at, now)}"
+        where = f"a local copy, {read}"
     return f"Corpus: official Liara docs, {where}. State: {corpus.state}{why}."
 
 
@@ -226,13 +234,19 @@ def page_answer(corpus: Corpus, view: PageView, notes: Sequence[str], *, max_cha
     hints = [_read_on(view, PageSlice("", view.start, view.limit, view.limit + 1, len(view.text)))]
     room = max_chars - len(assemble(corpus, head, [title, "", ""], hints)) - 20
     piece = cut_page(view.text, start=view.start, limit=view.limit, max_chars=room)
-    shown = neutralise_text(piece.text)
+    shown = _readable(view, piece)
+    budget = room
     while len(shown) > room:
-        room -= len(shown) - room
-        piece = cut_page(view.text, start=view.start, limit=view.limit, max_chars=room)
-        shown = neutralise_text(piece.text)
+        # Absolute links are longer than the relative ones of the source.
+        budget = budget * room // len(shown) - 1
+        piece = cut_page(view.text, start=view.start, limit=view.limit, max_chars=budget)
+        shown = _readable(view, piece)
     blocks = [title, shown] if shown.strip() else [title]
     return assemble(corpus, head, blocks, [_read_on(view, piece)])
+
+
+def _readable(view: PageView, piece: PageSlice) -> str:
+    return neutralise_text(absolute_links(piece.text, view.page.url))
 
 
 def _read_on(view: PageView, piece: PageSlice) -> str:

@@ -59,7 +59,8 @@ def test_ordinary_text_stays_as_written() -> None:
     text = (
         "# می‌خواهم دیسک بسازم\n\n- [بخش اول](https://docs.example/a/#b)\n\n```json\n"
         '{"a": [1, 2], "b": <C d="e" />}\n```\n| a[0] | b |\n<p>docs</p> <DocsPage> 5 < 6\n'
-        "data: value\nfile: x.txt\nhttps://x.example//y\n👩\u200d💻 ❤\ufe0f\n"
+        'data: value\nurl = f"data:application/pdf;base64,{x}"\nfile: x.txt\n'
+        "https://x.example//y\n👩\u200d💻 ❤\ufe0f\n"
     )
     assert neutralise_text(text) == text
 

@@ -12,6 +12,7 @@ from app.index.snapshot import SearchIndex
 from app.ingestion.ingest import ingest
 from app.models import DocumentSetSpec
 from app.retrieval.pages import (
+    absolute_links,
     cut_page,
     find_page,
     find_section,
@@ -232,6 +233,20 @@ def test_a_fence_that_is_cut_is_closed_and_opened_again() -> None:
     assert first.text.endswith(",\n```")
     assert second.text.startswith('```json\n"line"')
     assert second.text.endswith("```\nafter")
+
+
+def test_relative_links_become_absolute_outside_of_code() -> None:
+    text = (
+        "[a](../create-app) ![b](x.png) [c](#d) [e](/f/) `[g](../h)`\n"
+        "[i](https://other.example/) [j](javascript:x) [k](//evil.example)\n"
+        "```md\n[l](../m)\n```\n[n](o)"
+    )
+    assert absolute_links(text, DISKS) == (
+        f"[a]({PREFIX}paas/disks/create-app) ![b]({DISKS}x.png) [c]({DISKS}#d) [e]({PREFIX}f/) "
+        "`[g](../h)`\n[i](https://other.example/) [j](javascript:x) [k](//evil.example)\n"
+        f"```md\n[l](../m)\n```\n[n]({DISKS}o)"
+    )
+    assert absolute_links(text, None) == text
 
 
 def test_a_start_outside_of_the_text_is_refused() -> None:

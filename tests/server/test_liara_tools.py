@@ -34,6 +34,7 @@ PAGES = {
     "```bash\nliara disk:create\n```\n",
     "paas/domains/add-domain": "# افزودن دامنه\n\nدامنهٔ خود را به برنامه وصل کنید.\n",
     "paas/long": LONG_PAGE,
+    "paas/links": "# پیوندها\n\n" + "[](a) " * 3000,
     "paas/details/private-network": "# شبکهٔ خصوصی\n\nبرنامه و دیتابیس در یک شبکهٔ خصوصی باشند.\n",
     "dbaas/redis/quick-setup": "# راه‌اندازی Redis\n\nRedis یک پایگاه دادهٔ سریع است.\n",
 }
@@ -169,6 +170,13 @@ async def test_a_long_page_is_read_in_slices_that_join_to_the_page(official: Cli
         offset = int(more[1])
     assert "end of the page" in text
     assert re.findall(r"سطر \d+-\d+ ", seen) == re.findall(r"سطر \d+-\d+ ", LONG_PAGE)
+
+
+async def test_links_that_grow_as_they_become_absolute_keep_the_cap(official: Client) -> None:
+    text = await ask(official, "read_page", url="/paas/links")
+    assert 6000 < len(text) <= 8000
+    assert f"[]({URL}paas/links/a)" in text
+    assert re.search(r"offset=[1-9]\d*\)", text)
 
 
 async def test_a_section_is_read_by_heading_or_by_the_anchor_of_the_url(official: Client) -> None:
