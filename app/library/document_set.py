@@ -338,6 +338,7 @@ class DocumentSet:
                 return build_snapshot(
                     spec, self._starter_set_dir, previous=self._cached_starter(), starter=True
                 )
+        # The data folder cannot be written: the pages are few enough to index at each start.
         with tempfile.TemporaryDirectory() as checkout:
             return ingest(spec, Path(checkout), starter=True)
 

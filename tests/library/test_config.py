@@ -1,4 +1,5 @@
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -273,14 +274,39 @@ def test_the_own_config_comes_before_the_predecessors(tmp_path: Path) -> None:
     assert find_config(named, tmp_path) == named
 
 
-def test_the_schema_for_editors_is_valid_and_describes_every_key() -> None:
+def documentation() -> str:
+    root = Path(__file__).parents[2]
+    return (root / "docs" / "ask-docs.md").read_text(encoding="utf-8")
+
+
+def test_the_schema_for_editors_describes_every_key_and_so_does_the_documentation() -> None:
     schema = json.loads(data_path("config.schema.json").read_text(encoding="utf-8"))
     Draft202012Validator.check_schema(schema)
-    table = data_path().parent.joinpath("docs", "ask-docs.md").read_text(encoding="utf-8")
-    for key in schema["$defs"]["set"]["properties"]:
-        assert f"`docs.<id>.{key}`" in table, key
-    for key in schema["properties"]["default"]["properties"]:
-        assert f"`default.{key}`" in table, key
+    described = set(
+        re.findall(r"^\| `((?:docs\.<id>|default)\.\w+)`", documentation(), re.MULTILINE)
+    )
+    keys = {f"docs.<id>.{key}" for key in schema["$defs"]["set"]["properties"]}
+    keys |= {f"default.{key}" for key in schema["properties"]["default"]["properties"]}
+    assert described == keys
+
+
+def test_the_documented_example_is_a_config(tmp_path: Path) -> None:
+    (example,) = re.findall(r"```json\n(.*?)```", documentation(), re.DOTALL)
+    path = tmp_path / "config.json"
+    path.write_text(example, encoding="utf-8")
+    config = load_config(path)
+    assert config.problems == ()
+    assert [options.spec.id for options in config.sets] == ["product", "notes"]
+
+
+def test_the_tests_that_the_documentation_names_exist() -> None:
+    tests = Path(__file__).parents[1].rglob("test_*.py")
+    defined = set(
+        re.findall(r"def (test_\w+)", "".join(f.read_text(encoding="utf-8") for f in tests))
+    )
+    named = set(re.findall(r"`(test_\w+)`", documentation()))
+    assert named
+    assert named <= defined
 
 
 JSON = st.recursive(

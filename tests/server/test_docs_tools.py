@@ -452,6 +452,34 @@ async def test_an_answer_names_the_state_of_an_index_that_lags_behind(
         assert answer["citations"][0]["path"] == "new.md"
 
 
+@pytest.mark.parametrize(
+    ("question", "path"),
+    [
+        ("如何备份数据库", "zh/backup.md"),
+        ("证书", "zh/cert.md"),
+        ("バックアップの手順", "ja/backup.md"),
+        ("پشتیبان گیری از دیتابیس", "fa/backup.md"),
+        ("how to back up a database", "en/backup.md"),
+    ],
+)
+async def test_a_question_in_any_language_finds_the_page_of_that_language(
+    library: DocumentLibrary, tree: Path, question: str, path: str
+) -> None:
+    pages = {
+        "zh/backup.md": "# 备份\n\n数据库每天备份一次,备份文件保存三十天。\n",
+        "zh/cert.md": "# 安全\n\n每年春天更新证书,然后重新启动服务器。\n",
+        "zh/other.md": "# 团队\n\n新同事的第一天从注册账号开始。\n",
+        "ja/backup.md": "# 保守\n\n毎晩バックアップを取り、手順は次のとおりです。\n",
+        "ja/other.md": "# 会議\n\n会議は毎週月曜日の朝に開かれます。\n",
+        "fa/backup.md": "# پشتیبان‌گیری\n\nاز دیتابیس هر شب نسخهٔ پشتیبان گرفته می‌شود.\n",
+        "en/backup.md": "# Backup\n\nBack up the database each night and keep it for a month.\n",
+    }
+    write_tree(tree, pages)
+    async with calling(library) as caller:
+        answer = await caller.call("ask_docs", {"question": question})
+    assert answer["citations"][0]["path"] == path
+
+
 async def test_completions_are_those_of_the_set(library: DocumentLibrary) -> None:
     await library.refresh("team")
     tools = DocsTools(library, "http")
