@@ -12,7 +12,7 @@ from app.ingestion.blocks import Line, split_blocks
 from app.ingestion.pieces import Piece, block_pieces, is_lead_in, join_pieces
 from app.models import Chunk, Document, Section
 
-CHUNKER_VERSION = 1
+CHUNKER_VERSION = 2
 """Raised whenever the same Document would give other chunks."""
 
 # Under this many letters and digits a text says nothing by itself.
@@ -175,7 +175,7 @@ def _packed(pieces: Iterable[Piece], limit: int) -> Iterator[Piece]:
 def _without_tiny(parts: Iterable[Piece], max_chars: int) -> list[Piece]:
     """Merge each tiny part with the part before it where that fits.
 
-    What then is still tiny and only headings is dropped: bare headings answer nothing.
+    What then still is a few bare headings, or signs without any letter, is dropped.
     """
     merged: list[Piece] = []
     for part in parts:
@@ -189,5 +189,7 @@ def _without_tiny(parts: Iterable[Piece], max_chars: int) -> list[Piece]:
 
 
 def _is_bare(text: str) -> bool:
+    if not _LETTER.search(text):
+        return True
     lines = (line for line in text.split("\n") if line)
     return _is_tiny(text) and all(line.startswith("#") for line in lines)

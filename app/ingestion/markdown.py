@@ -24,7 +24,7 @@ from app.ingestion.links import PageAddress, absolute_links, page_address
 from app.ingestion.prose import clean_prose, closed_components, split_code_spans
 from app.models import Document, Section
 
-MARKDOWN_VERSION = 1
+MARKDOWN_VERSION = 2
 """Raised whenever the same bytes would give another Document."""
 
 MAX_HEADING_CHARS = 300

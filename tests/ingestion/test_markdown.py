@@ -257,10 +257,13 @@ def test_relative_links_become_absolute_outside_of_code() -> None:
 
 
 def test_links_of_a_page_with_its_own_url_are_relative_to_it() -> None:
-    document = parse("Original link: https://docs.example.com/paas/x/\n\n[n](../net) [s](./sub)\n")
+    document = parse(
+        "Original link: https://docs.example.com/paas/x/\n\n[n](../net) [s](./sub) [h](#here)\n"
+    )
 
     assert document.sections[0].text == (
-        "[n](https://docs.example.com/paas/net) [s](https://docs.example.com/paas/x/sub)"
+        "[n](https://docs.example.com/paas/net) [s](https://docs.example.com/paas/sub) "
+        "[h](https://docs.example.com/paas/x/#here)"
     )
 
 
