@@ -26,20 +26,9 @@ class PageAddress:
         try:
             if self.file_url and not destination.startswith(("#", "?")):
                 return without_markdown_suffix(urljoin(self.file_url, destination))
-            return urljoin(self._base_of(destination), destination)
+            return urljoin(_page_base(self.url, destination), destination)
         except ValueError:
             return destination
-
-    def _base_of(self, destination: str) -> str:
-        """Return what a link of a page with a URL of its own is relative to.
-
-        Sites serve `/a/page` also as `/a/page/`. On docs.liara.ir, of the links that lead to a
-        page, all 486 that begin with `./` mean a sibling of the page, as from `/a/page`; of 335
-        that begin with `../`, 249 mean one as well, but count from `/a/page/`.
-        """
-        assert self.url is not None  # noqa: S101
-        climbs = destination.startswith(("../", "#", "?", "/"))
-        return self.url if climbs else self.url.rstrip("/")
 
 
 def page_address(path: str, own_url: str | None, base_url: str | None) -> PageAddress:
@@ -78,6 +67,16 @@ def absolute_links(text: str, address: PageAddress) -> str:
         return match.group(1) + address.absolute(match.group(2))
 
     return _REFERENCE.sub(resolved, _INLINE.sub(resolved, text))
+
+
+def _page_base(url: str, destination: str) -> str:
+    """Return what a link of a page with a URL of its own is relative to.
+
+    Sites serve `/a/page/` also as `/a/page`. On docs.liara.ir, of the links that lead to a page,
+    all 486 that begin with `./` count from `/a/page`; of 335 that begin with `../`, 249 count
+    from `/a/page/`.
+    """
+    return url if destination.startswith(("../", "#", "?", "/")) else url.rstrip("/")
 
 
 def _resolved(url: str, base_url: str | None) -> str | None:
