@@ -241,8 +241,9 @@ def _is_dangerous(text: str, start: int) -> bool:
 
 
 def _quoted(part: str) -> str:
-    """Percent-encode what would end a URL in running text; letters of any script stay."""
-    return "".join(
-        char if char.isalnum() or char in "/-._~%!$&*+,;=:@?" else quote(char, safe="")
-        for char in part
-    )
+    """Percent-encode what would end a URL in running text; letters and their marks stay."""
+    return "".join(char if _stays(char) else quote(char, safe="") for char in part)
+
+
+def _stays(char: str) -> bool:
+    return char.isalnum() or char in "/-._~%!$&*+,;=:@?" or unicodedata.category(char) == "Mn"

@@ -6,6 +6,7 @@ liara_rendering.py.
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Annotated, Any
 
 from mcp.server.mcpserver import MCPServer
@@ -23,7 +24,7 @@ from app.liara.diagnosis import diagnose
 from app.liara.manifest import MAX_CONTENT_CHARS, validate_liara_json
 from app.liara.platforms import PLATFORMS, Platform, alias_note, resolve_platform
 from app.library.library import DocumentLibrary
-from app.models import SearchResult
+from app.models import Hit, SearchResult
 from app.retrieval.grounding import neutralise_line
 from app.retrieval.pages import (
     Page,
@@ -242,7 +243,7 @@ class LiaraTools:
         found = _platform(platform)
         corpus = self._corpus()
         wanted, notes = _needs(needs)
-        answers = [NeedAnswer(need, _search_need(corpus, need, found.title)) for need in wanted]
+        answers = [NeedAnswer(need, _search_need(corpus, need, found)) for need in wanted]
         text = platform_guide(corpus, found, alias_note(platform), answers, notes)
         return corpus.result(text)
 
@@ -316,13 +317,35 @@ def _needs(needs: list[str]) -> tuple[list[str], list[str]]:
     return [need[:MAX_NEED_CHARS] for need in kept], notes
 
 
-def _search_need(corpus: Corpus, need: str, title: str) -> SearchResult | None:
+def _search_need(corpus: Corpus, need: str, platform: Platform) -> SearchResult | None:
     # The platform's name draws its own pages up; a page on the need alone still wins.
-    query = need if title.casefold() in need.casefold() else f"{need} {title}"
+    named = platform.title.casefold() in need.casefold()
+    query = need if named else f"{need} {platform.title}"
     try:
-        return search(corpus.index, query, top_k=HITS_A_NEED, max_per_page=1)
+        result = search(corpus.index, query, top_k=2 * HITS_A_NEED, max_per_page=1)
     except InvalidQueryError:
         return None
+    return replace(result, hits=_own_first(result.hits, platform)[:HITS_A_NEED])
+
+
+def _own_first(hits: tuple[Hit, ...], platform: Platform) -> tuple[Hit, ...]:
+    """Move hits from other platforms' pages down by a few places; they may still be the best."""
+    folders = {
+        item.name: item.docs_prefix.rstrip("/").rpartition("/")[2] for item in PLATFORMS.values()
+    }
+    own = folders.pop(platform.name)
+    others = set(folders.values())
+
+    def place(item: tuple[int, Hit]) -> int:
+        position, hit = item
+        parts = set(hit.chunk.page.split("/"))
+        return position + (HITS_A_NEED if parts & others and own not in parts else 0)
+
+    return tuple(hit for _, hit in sorted(enumerate(hits), key=place))
+
+
+def _folder(platform: Platform) -> str:
+    return platform.docs_prefix.rstrip("/").rpartition("/")[2]
 
 
 def _search_error(corpus: Corpus, query: str) -> SearchResult | None:

@@ -33,7 +33,7 @@ MAX_ANSWER_CHARS = 24_000
 SNIPPET_CHARS = 600
 MIN_EXCERPT_CHARS = 150
 """Less of a page than this says nothing."""
-_REASON_CHARS = 160
+_REASON_CHARS = 200
 _SHORT_COMMIT = 12
 
 
@@ -73,8 +73,9 @@ class Corpus:
             "revision": self.revision,
             "state": str(self.state),
             "corpus": "starter" if self.manifest.starter else "official",
-            "commit": self.manifest.rev,
-            "commit_date": self.manifest.rev_date,
+            # Starter pages may lie in a checkout of this program: its commit is not theirs.
+            "commit": None if self.manifest.starter else self.manifest.rev,
+            "commit_date": None if self.manifest.starter else self.manifest.rev_date,
             "built_at": self.manifest.built_at,
         }
 
@@ -91,12 +92,12 @@ def source_line(corpus: Corpus, now: datetime | None = None) -> str:
     """Say which corpus an answer comes from, of what date, and whether it is up to date."""
     now = now or datetime.now(UTC)
     manifest = corpus.manifest
-    why = f": {neutralise_line(corpus.reason, _REASON_CHARS)}" if corpus.reason else ""
+    why = f": {_own_line(corpus.reason)}" if corpus.reason else ""
     if manifest.starter:
         return (
             "Corpus: starter pages, short summaries written for this server; each URL is the "
             f"official page that says more. Built {_dated(manifest.built_at, now)}. "
-            f"The official docs are not loaded{why}."
+            f"State: {corpus.state}{why}."
         )
     read = f"read {_dated(manifest.built_at, now)}"
     if manifest.rev:
@@ -107,6 +108,12 @@ def source_line(corpus: Corpus, now: datetime | None = None) -> str:
     return f"Corpus: official Liara docs, {where}. State: {corpus.state}{why}."
 
 
+def _own_line(text: str) -> str:
+    """Return a reason, which may repeat an address or a tool's output, as one line."""
+    line = " ".join(neutralise_text(text).split())
+    return line if len(line) <= _REASON_CHARS else line[: _REASON_CHARS - 1] + "…"
+
+
 def corpus_facts(corpus: Corpus, now: datetime | None = None) -> dict[str, Any]:
     """Return what an index holds and how old it is; no folder of this machine is named."""
     manifest = corpus.manifest
@@ -114,7 +121,7 @@ def corpus_facts(corpus: Corpus, now: datetime | None = None) -> dict[str, Any]:
     return corpus.meta | {
         "reason": corpus.reason,
         "source": neutralise_url(manifest.source),
-        "commit_age_days": _days(manifest.rev_date, now) if manifest.rev_date else None,
+        "commit_age_days": _days(corpus.meta["commit_date"], now),
         "built_age_days": _days(manifest.built_at, now),
         "pages": len(corpus.index.pages),
         "files": manifest.files,
@@ -315,7 +322,9 @@ def _dated(moment: str, now: datetime) -> str:
     return f"{moment[:10]} ({age})"
 
 
-def _days(moment: str, now: datetime) -> int | None:
+def _days(moment: str | None, now: datetime) -> int | None:
+    if moment is None:
+        return None
     try:
         then = datetime.fromisoformat(moment)
     except ValueError:

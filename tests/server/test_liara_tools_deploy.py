@@ -97,6 +97,13 @@ async def test_missing_pages_are_left_out_and_the_others_of_the_platform_named(
     assert "Troubleshooting" not in text
 
 
+async def test_pages_of_other_platforms_come_after_those_of_the_platform(starter: Client) -> None:
+    text = await ask(starter, "platform_docs", platform="node", needs=["PostgreSQL"])
+    found = citations(text[text.index("Need: PostgreSQL") :])
+    assert found[0][1].startswith(f"{URL}dbaas/postgresql/how-tos/connect-via-platform/nodejs/")
+    assert "django" not in found[1][1]
+
+
 async def test_needs_beyond_ten_are_dropped_and_named(official: Client) -> None:
     needs = [f"need {number}" for number in range(12)]
     text = await ask(official, "platform_docs", platform="node", needs=needs)
