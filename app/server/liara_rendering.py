@@ -24,6 +24,8 @@ from app.server.rendering import (
 )
 
 _LINE_CHARS = 500
+# Leaves room for the outlook and the list of pages below the cap on every answer.
+_FINDINGS_CHARS = 16_000
 _MAX_PAGES = 4
 _MAX_OTHERS = 4
 
@@ -36,9 +38,7 @@ def manifest_answer(corpus: Corpus, report: ManifestReport) -> str:
     also = f", {_count(others, 'remark')}" if others else ""
     named = report.platform or "not named in the file"
     lines = [f"This liara.json is {verdict}{also}. Platform: {named}."]
-    lines += [_finding_line(item) for item in report.findings]
-    if report.omitted:
-        lines.append("More was found: mend these first and check again.")
+    lines += _finding_lines(report)
     if report.what_happens:
         lines += ["On deploy:", *(f"- {_line(text)}" for text in report.what_happens)]
     pages = known_pages(corpus, [item.page for item in report.findings if item.page])
@@ -48,6 +48,18 @@ def manifest_answer(corpus: Corpus, report: ManifestReport) -> str:
         return "\n".join(lines)
     tail = ["read_page(url=…) shows what a page says about a key."]
     return assemble(corpus, [*lines, "Pages in this corpus:"], [page_list(pages)], tail)
+
+
+def _finding_lines(report: ManifestReport) -> Iterator[str]:
+    room = _FINDINGS_CHARS
+    for item in report.findings:
+        line = _finding_line(item)
+        room -= len(line) + 1
+        if room < 0:
+            break
+        yield line
+    if room < 0 or report.omitted:
+        yield "More was found: mend these first and check again."
 
 
 def _finding_line(item: Finding) -> str:

@@ -1,5 +1,6 @@
 """platform_docs, diagnose_log and validate_liara_json, called by a real client."""
 
+import json
 import re
 from collections.abc import AsyncIterator
 
@@ -201,6 +202,17 @@ async def test_a_syntax_error_gets_its_line_and_column(starter: Client) -> None:
 async def test_a_file_sent_as_an_object_is_checked_as_well(starter: Client) -> None:
     text = await ask(starter, "validate_liara_json", content={"platform": "node", "port": 3000})
     assert text.startswith("This liara.json is valid")
+
+
+async def test_a_file_with_very_many_faults_keeps_the_cap(starter: Client) -> None:
+    content = json.dumps({f"{'ی' * 300}{number}": {"x": "y" * 300} for number in range(50)})
+    content = content.replace("}}", '}, "platform": "node"}')
+    text = await ask(starter, "validate_liara_json", content=content[:19_000])
+    assert len(text) <= MAX_ANSWER_CHARS
+    keys = {f"key{'x' * 60}{number}": 1 for number in range(120)} | {"platform": "laravel"}
+    text = await ask(starter, "validate_liara_json", content=json.dumps(keys))
+    assert len(text) <= MAX_ANSWER_CHARS
+    assert "More was found" in text
 
 
 async def test_a_file_that_is_too_long_is_refused(starter: Client) -> None:
