@@ -5,29 +5,20 @@ line for line, without tags, comments and module lines.
 """
 
 import re
-import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import lru_cache
 from itertools import groupby
 from pathlib import PurePosixPath
 
-from markdown_it import MarkdownIt
-from markdown_it.rules_block import StateBlock
-from markdown_it.token import Token
-
 from app.errors import UnusableFileError
-from app.ingestion.anchors import AnchorMaker, split_explicit_id
 from app.ingestion.front_matter import read_front_matter
 from app.ingestion.language import guess_language, primary_language
 from app.ingestion.links import PageAddress, absolute_links, page_address
 from app.ingestion.prose import clean_prose, closed_components, split_code_spans
+from app.ingestion.structure import DROPPED, PROSE, Heading, one_line, scan
 from app.models import Document, Section
 
 MARKDOWN_VERSION = 2
 """Raised whenever the same bytes would give another Document."""
-
-MAX_HEADING_CHARS = 300
 
 _ORIGINAL_LINK = re.compile(r"Original link:\s*(\S+)\s*", re.I)
 _NAVIGATION_LINK = re.compile(
@@ -36,32 +27,8 @@ _NAVIGATION_LINK = re.compile(
 _HTML_TITLE = re.compile(r"<h1\b[^<>]*>([^<>]{1,300})</h1>", re.I)
 # Embedded images: long runs that nobody searches for.
 _DATA_URI = re.compile(r"(data:[\w.+-]{1,40}/[\w.+-]{1,60};base64,)[A-Za-z0-9+/=]{100,}")
-# A closing fence with something stuck to it closes nothing: code then runs on to the end.
-_SPOILT_CLOSING = re.compile(r"[ ]{0,3}(`{3,}|~{3,})[ \t]*[^\w\s`~][^`]*")
-_MAX_MENDED = 8
 _WORD = re.compile(r"\w")
 _INDEX_NAMES = ("index", "readme")
-# Raw HTML that hides its content from a Markdown reader; other HTML is prose with tags around.
-_RAW_HTML = (
-    (
-        re.compile(r"<(?:script|style|textarea)(?=[\s>]|$)", re.I),
-        re.compile(r"</(?:script|style|textarea)>", re.I),
-    ),
-    (re.compile(r"<pre(?=[\s>]|$)", re.I), re.compile(r"</pre>", re.I)),
-    (re.compile(r"<!--"), re.compile(r"-->")),
-    (re.compile(r"<\?"), re.compile(r"\?>")),
-    (re.compile(r"<![A-Z]"), re.compile(r">")),
-)
-_PROSE, _CODE, _DROPPED = 0, 1, 2
-
-
-@dataclass(frozen=True, slots=True)
-class _Heading:
-    level: int
-    text: str
-    anchor: str
-    first_line: int  # 0-based
-    body_line: int  # the first line after the heading
 
 
 def parse_document(
@@ -79,13 +46,13 @@ def parse_document(
     lines[: front.line_count] = [""] * front.line_count
     own_url = front.fields.get("url") or _take_original_link(lines)
     address = page_address(path, own_url, base_url)
-    headings, kinds = _scan(lines, path.lower().endswith(".mdx"))
+    headings, kinds = scan(lines, path.lower().endswith(".mdx"))
     title, title_heading = _title(path, front.fields.get("title"), headings, lines, title_from)
     _clean(lines, kinds, address)
     sections = tuple(_sections(lines, headings, title_heading))
     if not any(_WORD.search(section.text) for section in sections):
         raise UnusableFileError("no text besides headings")
-    prose = "\n".join(line for line, kind in zip(lines, kinds, strict=True) if kind == _PROSE)
+    prose = "\n".join(line for line, kind in zip(lines, kinds, strict=True) if kind == PROSE)
     declared = front.fields.get("lang") or front.fields.get("language") or ""
     return Document(
         path=path,
@@ -123,122 +90,9 @@ def _take_original_link(lines: list[str]) -> str | None:
     return match.group(1)
 
 
-def _scan(lines: list[str], is_mdx: bool) -> tuple[list[_Heading], bytearray]:
-    """Return the headings between the blocks, and for each line what it is."""
-    tokens = _parser(is_mdx).parse("\n".join(lines))
-    for _ in range(_MAX_MENDED):
-        if not _mend_fence(lines, tokens):
-            break
-        tokens = _parser(is_mdx).parse("\n".join(lines))
-    kinds = bytearray(len(lines))
-    headings: list[_Heading] = []
-    anchors = AnchorMaker()
-    for index, token in enumerate(tokens):
-        if token.map is None:
-            continue
-        first, end = token.map[0], min(token.map[1], len(lines))
-        if token.type in ("fence", "code_block"):
-            kinds[first:end] = bytes([_CODE]) * (end - first)
-        elif token.type == "html_block":
-            kind = _CODE if token.content.lstrip()[:4].lower() == "<pre" else _DROPPED
-            kinds[first:end] = bytes([kind]) * (end - first)
-        elif token.type == "heading_open":
-            text, explicit = _heading_text(tokens[index + 1].content)
-            # Headings in lists and quotes take an anchor on the site, but open no section.
-            anchor = explicit or anchors.anchor(text)
-            if token.level == 0 and _WORD.search(text):
-                headings.append(_Heading(int(token.tag[1]), text, anchor, first, end))
-    return headings, kinds
-
-
-def _mend_fence(lines: list[str], tokens: list[Token]) -> bool:
-    """Clear a spoilt closing line of a fence that is never closed; True if there was one."""
-    last = tokens[-1] if tokens else None
-    if last is None or last.type != "fence" or last.map is None:
-        return False
-    first, end = last.map[0], min(last.map[1], len(lines))
-    if end - first > 1 and lines[end - 1].strip().startswith(last.markup):
-        return False
-    for number in range(first + 1, end):
-        match = _SPOILT_CLOSING.fullmatch(lines[number])
-        if match and match.group(1).startswith(last.markup):
-            lines[number] = match.group(1)
-            return True
-    return False
-
-
-@lru_cache(maxsize=2)
-def _parser(is_mdx: bool) -> MarkdownIt:
-    parser = MarkdownIt("commonmark")
-    parser.core.ruler.enableOnly(["normalize", "block"])
-    parser.block.ruler.at("html_block", _raw_html_block, {"alt": ["paragraph", "blockquote"]})
-    parser.disable("reference")
-    if is_mdx:
-        # MDX has no indented code: children of components are indented at will.
-        parser.disable("code")
-    return parser
-
-
-def _raw_html_block(state: StateBlock, start_line: int, end_line: int, silent: bool) -> bool:
-    if state.is_code_block(start_line):
-        return False
-    opening = _line_of(state, start_line)
-    if not opening.startswith("<"):
-        return False
-    for number, (start, end) in enumerate(_RAW_HTML):
-        match = start.match(opening)
-        unclosed = f"unclosed {number} {end_line}"
-        if match is None or unclosed in state.env:
-            continue
-        if silent:
-            return True
-        for line in range(start_line, end_line):
-            if end.search(_line_of(state, line), match.end() if line == start_line else 0):
-                state.line = line + 1
-                token = state.push("html_block", "", 0)
-                token.map = [start_line, state.line]
-                token.content = opening
-                return True
-        # An unclosed tag hides nothing: the rest of the page is still read.
-        state.env[unclosed] = True
-    return False
-
-
-def _line_of(state: StateBlock, line: int) -> str:
-    return state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]]
-
-
-@lru_cache(maxsize=1)
-def _inline_parser() -> MarkdownIt:
-    return MarkdownIt("commonmark", {"maxNesting": 10})
-
-
-def _heading_text(content: str) -> tuple[str, str | None]:
-    """Return the words of a heading without markup, and the id that its author gave it."""
-    content, explicit = split_explicit_id(content[: 2 * MAX_HEADING_CHARS])
-    content = clean_prose(content, closed_components(content))
-    inline = _inline_parser().parseInline(content)
-    words = "".join(_plain(inline[0].children or [])) if inline else ""
-    return _one_line(words), explicit
-
-
-def _plain(tokens: list[Token]) -> Iterator[str]:
-    for token in tokens:
-        if token.type in ("text", "code_inline", "html_inline"):
-            yield token.content
-        elif token.type in ("softbreak", "hardbreak"):
-            yield " "
-        elif token.children:
-            yield from _plain(token.children)
-
-
-def _one_line(text: str) -> str:
-    return unicodedata.normalize("NFC", " ".join(text.split()))[:MAX_HEADING_CHARS]
-
-
 def _title(
-    path: str, named: str | None, headings: list[_Heading], lines: list[str], title_from: str
-) -> tuple[str, _Heading | None]:
+    path: str, named: str | None, headings: list[Heading], lines: list[str], title_from: str
+) -> tuple[str, Heading | None]:
     """Return the title, and the heading that is the title and so opens no section of its own."""
     top = next((heading for heading in headings if heading.level == 1), None)
     if top is None and headings and title_from == "heading":
@@ -246,7 +100,7 @@ def _title(
     if title_from == "filename":
         title = ""
     elif title_from == "auto" and named and _WORD.search(named):
-        title = _one_line(named)
+        title = one_line(named)
     else:
         title = top.text if top else _html_title(lines)
     title = title or _file_title(path)
@@ -256,13 +110,13 @@ def _title(
 
 def _html_title(lines: list[str]) -> str:
     match = _HTML_TITLE.search("\n".join(lines[:40])[:4_000])
-    return _one_line(match.group(1)) if match else ""
+    return one_line(match.group(1)) if match else ""
 
 
 def _file_title(path: str) -> str:
     file = PurePosixPath(path)
     is_index = file.stem.lower() in _INDEX_NAMES and file.parent.name
-    return _one_line(file.parent.name if is_index else file.stem)
+    return one_line(file.parent.name if is_index else file.stem)
 
 
 def _clean(lines: list[str], kinds: bytearray, address: PageAddress) -> None:
@@ -271,12 +125,12 @@ def _clean(lines: list[str], kinds: bytearray, address: PageAddress) -> None:
     for kind, group in groupby(range(len(lines)), key=kinds.__getitem__):
         run = list(group)
         first, end = run[0], run[-1] + 1
-        if kind != _DROPPED:
+        if kind != DROPPED:
             lines[first:end] = [_DATA_URI.sub(r"\1…", line) for line in lines[first:end]]
-        if kind == _PROSE:
+        if kind == PROSE:
             prose = clean_prose("\n".join(lines[first:end]), closed)
             lines[first:end] = _with_absolute_links(prose, address).split("\n")
-        elif kind == _DROPPED:
+        elif kind == DROPPED:
             lines[first:end] = [""] * (end - first)
 
 
@@ -291,12 +145,12 @@ def _with_absolute_links(prose: str, address: PageAddress) -> str:
 
 
 def _sections(
-    lines: list[str], headings: list[_Heading], title_heading: _Heading | None
+    lines: list[str], headings: list[Heading], title_heading: Heading | None
 ) -> Iterator[Section]:
     """Yield the text before the first heading, then one section a heading, in file order."""
     starts = [heading.first_line for heading in headings] + [len(lines)]
     yield from _section(lines, (), "", 0, 0, starts[0])
-    open_headings: list[_Heading] = []
+    open_headings: list[Heading] = []
     for heading, end in zip(headings, starts[1:], strict=True):
         while open_headings and open_headings[-1].level >= heading.level:
             open_headings.pop()
