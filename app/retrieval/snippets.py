@@ -4,9 +4,11 @@ import re
 from itertools import pairwise
 
 from app.index.analyzer import expand, split_words
+from app.retrieval.fences import open_fence
 
 ELLIPSIS = "…"
-_FENCE = re.compile(r"^\s*(`{3,}|~{3,})")
+# Room for the marks of a cut and for the lines that reopen and close a fence.
+_RESERVED_CHARS = 40
 _SENTENCE_END = re.compile(r"(?<=[.!?؟۔])\s+")
 
 
@@ -19,11 +21,10 @@ def snippet(text: str, terms: frozenset[str], max_chars: int = 600) -> str:
     if len(text) <= max_chars:
         return text
     pieces = _pieces(text, max_chars // 2)
-    start, end = _best_window(pieces, terms, max_chars - 2 * len(ELLIPSIS) - 10)
+    start, end = _best_window(pieces, terms, max_chars - _RESERVED_CHARS)
     before = f"{ELLIPSIS}\n" if start else ""
     after = f"\n{ELLIPSIS}" if end < len(pieces) else ""
-    body = "".join(pieces[start:end]).strip("\n")
-    return f"{before}{_balance(pieces, start, body)}{after}"[:max_chars]
+    return f"{before}{_balanced(pieces, start, end)}{after}"
 
 
 def _pieces(text: str, longest: int) -> list[str]:
@@ -66,28 +67,19 @@ def _terms_in(piece: str) -> set[str]:
     return {term.text for word in split_words(piece) for term in expand(word)}
 
 
-def _balance(pieces: list[str], start: int, body: str) -> str:
+def _balanced(pieces: list[str], start: int, end: int) -> str:
     """Reopen a fence that began before the window and close one that goes on after it."""
-    marker = _open_fence("".join(pieces[:start]).splitlines())
-    lines = body.splitlines()
-    if marker:
-        lines.insert(0, marker)
-    still_open = _open_fence(lines)
-    if still_open:
-        lines.append(still_open)
+    lines = "".join(pieces[start:end]).strip("\n").splitlines()
+    opened = open_fence("".join(pieces[:start]).splitlines())
+    # A long info string is left out, so that the result keeps its size.
+    if opened and not (lines and lines[0].strip() == opened.closing.strip()):
+        short = len(opened.opening) <= _RESERVED_CHARS // 2
+        lines.insert(0, opened.opening if short else opened.closing)
+    elif opened:
+        del lines[0]
+    still_open = open_fence(lines)
+    if still_open and lines[-1] == still_open.opening:
+        del lines[-1]
+    elif still_open:
+        lines.append(still_open.closing)
     return "\n".join(lines)
-
-
-def _open_fence(lines: list[str]) -> str | None:
-    """Return the marker of the fence that is open after `lines`, if any."""
-    marker: str | None = None
-    for line in lines:
-        match = _FENCE.match(line)
-        if match is None:
-            continue
-        fence = match.group(1)
-        if marker is None:
-            marker = fence
-        elif fence[0] == marker[0] and len(fence) >= len(marker):
-            marker = None
-    return marker
