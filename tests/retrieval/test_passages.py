@@ -1,7 +1,7 @@
 from itertools import count
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.index.snapshot import SearchIndex
@@ -116,6 +116,7 @@ def test_no_hits_give_no_passages(index: SearchIndex) -> None:
     assert build_passages(index, [], 8000) == ()
 
 
+@settings(deadline=None)
 @given(order=st.permutations(range(6)), budget=st.integers(500, 9000))
 def test_passages_keep_to_the_budget_with_their_headers(
     index: SearchIndex, order: list[int], budget: int
@@ -135,6 +136,7 @@ LINES = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(lines=LINES, limit=st.integers(20, 600))
 def test_a_cut_text_is_the_head_of_the_text_with_balanced_fences(
     lines: list[str], limit: int

@@ -9,7 +9,7 @@ from time import time
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
@@ -208,6 +208,7 @@ def test_a_push_while_a_refresh_runs_is_not_lost(
     assert rev_after_job(client, library) == last
 
 
+@settings(deadline=None)
 @given(
     st.dictionaries(
         st.sampled_from(
