@@ -3,6 +3,7 @@
 The only module that runs another program: git, without prompts and until a deadline.
 """
 
+import atexit
 import os
 import signal
 import subprocess
@@ -166,6 +167,7 @@ class _Git:
         if remaining <= 0:
             raise self._timeout()
         process = self._start(arguments, offline)
+        _running.add(process)
         expired = threading.Event()
 
         def expire() -> None:
@@ -186,6 +188,7 @@ class _Git:
             # Helpers such as git-remote-https and ssh may outlive git: the whole group goes.
             _kill_group(process)
             process.wait()
+            _running.discard(process)
             feeder.join(_JOIN_SECONDS)
             errors.join(_JOIN_SECONDS)
             if process.stdout is not None:
@@ -298,6 +301,16 @@ class _Feed(threading.Thread):
         if self._stream is not None:
             with suppress(BrokenPipeError), self._stream:
                 self._stream.write(self._content)
+
+
+_running: set[subprocess.Popen[bytes]] = set()
+
+
+@atexit.register
+def _kill_running() -> None:
+    """A program that ends in the middle of a fetch leaves no git behind."""
+    for process in list(_running):
+        _kill_group(process)
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:

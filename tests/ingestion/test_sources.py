@@ -1,6 +1,7 @@
 import os
 import shutil
 import subprocess
+import sys
 import threading
 import unicodedata
 from pathlib import Path
@@ -493,6 +494,31 @@ def test_a_server_that_never_answers_is_left_at_the_deadline(
     pids = [int(line.split()[0]) for line in log.read_text(encoding="utf-8").splitlines()]
     assert pids
     assert not running_in_groups(pids)
+
+
+@pytest.mark.skipif(shutil.which("ps") is None, reason="needs ps to see processes")
+def test_a_program_that_ends_in_the_middle_of_a_fetch_leaves_no_git_behind(
+    checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = logging_git(tmp_path / "bin", monkeypatch)
+    stop = threading.Event()
+    fetch_and_exit = """
+import sys, threading, time
+from pathlib import Path
+from app.ingestion.sources import fetch_source
+arguments = (sys.argv[1], "main", ["**/*.md"], Path(sys.argv[2]))
+threading.Thread(target=fetch_source, args=arguments, daemon=True).start()
+while not Path(sys.argv[3]).is_file():
+    time.sleep(0.02)
+"""
+    with http_server(silent_server(stop)) as address:
+        arguments = (f"http://{address}/x.git", str(checkout), str(log))
+        program = [sys.executable, "-c", fetch_and_exit, *arguments]
+        subprocess.run(program, check=True, timeout=30)
+        pids = [int(line.split()[0]) for line in log.read_text(encoding="utf-8").splitlines()]
+        assert pids
+        assert not running_in_groups(pids)
+        stop.set()
 
 
 def test_a_ca_bundle_reaches_git(
