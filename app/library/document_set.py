@@ -102,6 +102,9 @@ class DocumentSet:
     def adopt_newer(self) -> bool:
         """Take the current snapshot of the data folder if another process has published one."""
         if not self._note_current():
+            if self._is_configured_anew():
+                # The other process names what it built from just after its snapshot.
+                self._built_from = self._read_marker()
             return False
         with self._swap:
             folder = newest_snapshot(self.set_dir)

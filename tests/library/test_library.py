@@ -478,3 +478,17 @@ async def test_another_layer_or_glob_in_the_config_makes_the_index_stale_until_i
     async with running(library_of(tmp_path, replace(spec, exclude=("b.md",)))) as restarted:
         await until(lambda: state(restarted, "team") is SetState.FRESH)
         assert list(restarted.index("team").documents) == ["a.md"]
+
+
+async def test_what_a_snapshot_was_built_from_may_become_known_after_it(tmp_path: Path) -> None:
+    repository = Repository.create(tmp_path / "team", {"a.md": "# A\n\nThe text of one.\n"})
+    spec = DocumentSetSpec(id="team", source=repository.url)
+    await library_of(tmp_path, spec).refresh("team")
+    marker = tmp_path / "data" / "sets" / "team" / "refreshed"
+    built_from = await asyncio.to_thread(marker.read_text, encoding="utf-8")
+    await asyncio.to_thread(marker.write_text, "of the config of before", encoding="utf-8")
+    reader = library_of(tmp_path, spec, sync_on_start=False)
+    async with running(reader):
+        assert state(reader, "team") is SetState.STALE
+        await asyncio.to_thread(marker.write_text, built_from, encoding="utf-8")
+        await until(lambda: state(reader, "team") is SetState.FRESH)
