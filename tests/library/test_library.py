@@ -332,7 +332,6 @@ async def test_a_schedule_fetches_a_git_source_when_its_moment_has_come(tmp_path
         await until(lambda: state(library, "team") is SetState.FRESH)
         second = repository.commit({"a.md": "# A\n\nThe text of two.\n"})
         clock.advance(minutes=14)
-        await asyncio.sleep(0.2)
         assert library.index("team").manifest.rev != second
         clock.advance(minutes=2)
         await until(lambda: library.index("team").manifest.rev == second)
