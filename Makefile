@@ -22,10 +22,11 @@ serve: $(VENV)/.runtime ## Install what is needed and serve on http://127.0.0.1:
 test: $(VENV)/.dev ## Run the tests
 	$(BIN)/python -m pytest $(TESTS)
 
-check: $(VENV)/.dev ## Lint, check the format and the types
+check: $(VENV)/.dev ## Lint, check the format, the types and the lay questions
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python -m app check-questions --judged $(EVAL_QUESTIONS) $(if $(LIARA_CORPUS),--corpus $(LIARA_CORPUS))
 
 fix: $(VENV)/.dev ## Mend what the linter and the formatter can mend
 	$(BIN)/ruff check --fix .

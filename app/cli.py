@@ -16,9 +16,11 @@ import uvicorn
 from tqdm import tqdm
 
 from app import __version__
+from app.data_files import data_path
 from app.errors import DocsError
 from app.evaluation.evaluate import evaluate
 from app.evaluation.judged import read_judged
+from app.evaluation.lay_questions import corpus_texts, shipped_faults
 from app.index.snapshot import SearchIndex
 from app.liara.corpus import LIARA_SET_ID
 from app.library.library import DocumentLibrary
@@ -101,6 +103,9 @@ def _parser() -> argparse.ArgumentParser:
     asked = add("questions", _questions, "count the lay questions of a document set")
     asked.add_argument("--docs", metavar="ID", help="document set; the default one without")
     asked.add_argument("--missing", action="store_true", help="list the pages without questions")
+    check = add("check-questions", _check_questions, "check the shipped lay questions")
+    check.add_argument("--judged", metavar="FILE", type=Path, nargs="*", default=[])
+    check.add_argument("--corpus", metavar="FOLDER", type=Path, help="the official docs")
     add("doctor", _doctor, "check settings, folders and document sets")
     return parser
 
@@ -253,6 +258,18 @@ def _questions(arguments: argparse.Namespace, settings: Settings) -> int:
         asked = len(index.pages) - len(missing)
         print(f"{len(index.questions)} questions on {asked} of {len(index.pages)} pages")
     return 0
+
+
+def _check_questions(arguments: argparse.Namespace, _settings: Settings) -> int:
+    files = [*sorted(data_path("eval").glob("*.jsonl")), *arguments.judged]
+    faults = list(
+        shipped_faults(
+            judged=[question.query for file in files for question in read_judged(file)],
+            corpus=corpus_texts(arguments.corpus) if arguments.corpus else (),
+        )
+    )
+    print("\n".join(faults) or "the lay questions are in order")
+    return _FAILED if faults else 0
 
 
 def _open_index(arguments: argparse.Namespace, settings: Settings) -> SearchIndex:

@@ -19,7 +19,7 @@ ALLOWED = {
     "index": {"errors", "models"},
     "retrieval": {"errors", "models", "data_files", "index", "embeddings"},
     "ingestion": {"errors", "models", "data_files", "index", "embeddings"},
-    "evaluation": {"errors", "models", "index", "retrieval"},
+    "evaluation": {"errors", "models", "data_files", "index", "retrieval", "ingestion"},
     "library": {
         "errors", "models", "data_files", "index", "embeddings", "retrieval", "ingestion", "liara",
     },
