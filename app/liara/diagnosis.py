@@ -119,9 +119,10 @@ def _find_hits(lines: LogLines, classes: Sequence[ErrorClass]) -> list[_Hit]:
         for hit in found
         if not hit.error.companions or present.intersection(hit.error.companions)
     ]
-    # Warnings count only beside a real error: many builds that succeed print them.
-    if all(hit.line in lines.warnings for hit in hits) and best_unknown_line(lines) is None:
-        return []
+    if all(hit.line in lines.warnings for hit in hits):
+        # Many builds that succeed print warnings: one explains a failure only where nothing
+        # but the end of a cascade tells of it.
+        return hits if best_unknown_line(lines) in lines.trailers else []
     return hits
 
 

@@ -40,7 +40,7 @@ _STAMP = (
 _PREFIXES = tuple(
     re.compile(pattern)
     for pattern in (
-        rf"[\[(]?(?:{_STAMP})[\])]?(?:[:,|]? |\t|$)",
+        rf"[\[(]?(?:{_STAMP})[\])]?(?: \[\d{{1,7}}\])?(?:[:,|]? |\t|$)",
         # journald and syslog, after their stamp: host, program and process id.
         r"[\w.\-]{1,60} [\w.\-/@]{1,60}\[\d{1,7}\]: ",
         r"(?:docker|dockerd|containerd|systemd|kernel|app|web|worker)(?:\[[\w.\-]{1,20}\])?: ",
@@ -57,11 +57,10 @@ _PREFIXES = tuple(
         r"\[\d{1,7}\] (?=\[)",
         r"(?:stdout|stderr) (?:[FP] )?(?:\| ?)?",
         r"remote: (?=\S)",
-        r"› {1,4}",
+        r"[ \t]{0,8}›[ \t]{0,4}",
         r"##\[(?=error\])",
     )
 )
-_INDENTED_PREFIX = re.compile(r"[ \t]{0,8}(?=›|\[\d{4}-)")
 
 # Lines that tools print on the way, whatever becomes of the build.
 _NOISE = re.compile(
@@ -115,8 +114,6 @@ def _last_shown(line: str) -> str:
 
 def _strip_prefixes(line: str) -> str:
     line = line[: MAX_LINE_CHARS * 2]
-    if indented := _INDENTED_PREFIX.match(line):
-        line = line[indented.end() :]
     for _ in range(_MAX_PREFIXES):
         match = next((found for prefix in _PREFIXES if (found := prefix.match(line))), None)
         if match is None:

@@ -65,7 +65,9 @@ _COOKIE = re.compile(
     re.IGNORECASE,
 )
 _BEARER = re.compile(
-    r"(?P<head>(?<![a-z0-9])bearer[ \t]{1,4})(?P<value>[a-z0-9._~+/=\-]{6,4000}+)", re.IGNORECASE
+    r"(?P<head>(?<![a-z0-9])bearer[ \t]{1,4})"
+    r"(?P<value>(?=\S{0,200}[0-9_.=\-])\S{6,4000}+|\S{16,4000}+)",
+    re.IGNORECASE,
 )
 # The user part of a URL ends before any path: an npm scope ("/@vue/cli") is not a credential.
 _URL_USER = re.compile(r"(?P<head>://)(?P<value>[^\s/@\"<>?#]{1,500}+)(?=@)")
@@ -97,9 +99,14 @@ _KNOWN_SHAPES = tuple(
 _PEM_KIND = r"[A-Z0-9 ]{0,40}PRIVATE KEY[A-Z0-9 ]{0,20}-----"
 _PEM_BEGIN = re.compile("-----BEGIN " + _PEM_KIND)
 _PEM_END = re.compile("-----END " + _PEM_KIND)
-# What a key's body may hold, also when it was written with a literal "\n".
-_PEM_BODY = re.compile(r"(?:[A-Za-z0-9+/=\s]|\\[nr])*+")
-_PEM_LINE = re.compile(r"(?:.*\s)?[A-Za-z0-9+/=]{40,}\s*|[A-Za-z0-9+/=]*\s*")
+# Lines of a key's body, also when they were written with a literal "\n"; the last one is short.
+_PEM_BREAK = r"(?:\s|\\[nr])"
+_PEM_BODY = re.compile(
+    rf"{_PEM_BREAK}*+(?:[A-Za-z0-9+/=]{{32,}}+{_PEM_BREAK}*+)*+"
+    rf"(?:(?=[A-Za-z+/]*[0-9=])[A-Za-z0-9+/=]+(?={_PEM_BREAK}|\Z))?"
+)
+_PEM_LINE = re.compile(r"(?:.*\s)?[A-Za-z0-9+/=]{32,}\s*")
+_PEM_LAST_LINE = re.compile(r"(?:.*\s)?[A-Za-z0-9+/=]*\s*")
 
 # Words that stand where a value would, but only tell about it.
 _NOT_VALUES = frozenset(
@@ -182,7 +189,9 @@ def _mask_cut_keys(text: str) -> str:
     parts: list[str] = []
     position = 0
     for end in _PEM_END.finditer(text):
-        lines = text[position : end.start()].replace("\\n", "\n").split("\n")
+        lines = text[position : end.start()].replace("\\n", "\n").rstrip().split("\n")
+        if _PEM_LAST_LINE.fullmatch(lines[-1]):
+            lines.pop()
         while lines and _PEM_LINE.fullmatch(lines[-1]):
             lines.pop()
         parts += ["".join(line + "\n" for line in lines), MASK]
