@@ -72,6 +72,7 @@ class DocumentSet:
         self._starter_set_dir = data_dir / "starter" / options.spec.id
         self._swap = threading.Lock()
         self._seen_current: tuple[int, int] | None = None
+        self._source_stat: str | None = None
         self._unchanged_stat: str | None = None
         self._built_from: str | None = None
 
@@ -135,6 +136,7 @@ class DocumentSet:
             self.unavailable = str(error)
             return False
         self.unavailable = None
+        self._source_stat = stat
         if self.index is None or not self.has_own_index or self._is_configured_anew():
             return True
         return stat not in {self.index.manifest.stat_fingerprint, self._unchanged_stat}
@@ -168,7 +170,10 @@ class DocumentSet:
         if unless_done_since is not None and self._is_done_since(unless_done_since):
             self.last_error = None
             return "adopted" if adopted else "unchanged"
-        stat = None if self.is_git else self._stat_fingerprint()
+        # Taken before the files are read: what is edited from here on counts as a new change.
+        stat = self._source_stat if unless_done_since is not None else None
+        if stat is None and not self.is_git:
+            stat = self._stat_fingerprint()
         previous, spec = self.index if self.has_own_index else None, self.spec
         built = build_snapshot(spec, self.set_dir, previous=previous, progress=progress)
         with self._swap:
