@@ -119,7 +119,7 @@ def _find_hits(lines: LogLines, classes: Sequence[ErrorClass]) -> list[_Hit]:
         for hit in found
         if not hit.error.companions or present.intersection(hit.error.companions)
     ]
-    if all(hit.line in lines.warnings for hit in hits):
+    if all(hit.line in lines.warnings and hit.error.phase == "build" for hit in hits):
         # Many builds that succeed print warnings: one explains a failure only where nothing
         # but the end of a cascade tells of it.
         return hits if best_unknown_line(lines) in lines.trailers else []

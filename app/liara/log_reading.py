@@ -75,7 +75,9 @@ _STRONG = re.compile(
 _WEAK = re.compile(
     r"\b(?:errors?|err!|fail(?:ed|ure|s)?|fatal|cannot|can't|could not|couldn't|unable to"
     r"|not found|denied|invalid"
-    r"|missing|refused|rejected|timed? ?out|unexpected|exception|crash(?:ed)?|abort(?:ed)?|panic"
+    r"|missing|forbidden|unauthorized|mismatch|conflicting|corrupt(?:ed)?|blocked by|no such"
+    r"|not allowed|refused|rejected|timed? ?out|unexpected|exception|does(?: not|n't) exist"
+    r"|violates|crash(?:ed)?|abort(?:ed)?|panic"
     r"|unhealthy|killed)\b"
     r"|خطا|ناموفق|شکست خورد|یافت نشد|پیدا نشد",
     re.IGNORECASE,

@@ -108,6 +108,7 @@ _PEM_BODY = re.compile(
 _PEM_LINE = re.compile(r"(?:.*\s)?[A-Za-z0-9+/=]{32,}\s*")
 _PEM_LAST_LINE = re.compile(r"(?:.*\s)?[A-Za-z0-9+/=]*\s*")
 
+_COLOUR = re.compile(r"\x1b\[[0-9;]{0,20}m")
 # Words that stand where a value would, but only tell about it.
 _NOT_VALUES = frozenset(
     "yes no true false null none nil undefined required missing empty invalid expired unset not is "
@@ -134,7 +135,7 @@ def _keep_head(match: re.Match[str]) -> str:
 
 
 def _is_value(value: str) -> bool:
-    word = value.strip(" \t.:,;)]}'\"`").lower()
+    word = _COLOUR.sub("", value).strip(" \t.:,;)]}'\"`").lower()
     return word not in _NOT_VALUES and word != MASK
 
 

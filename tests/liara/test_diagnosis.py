@@ -227,3 +227,11 @@ def test_any_mixture_of_log_pieces_is_read(pieces: list[str]) -> None:
     found = diagnose("".join(pieces))
     assert found.known == bool(found.pages)
     assert len(found.signature) <= MAX_SIGNATURE_CHARS
+
+
+def test_a_warning_of_the_running_app_is_an_error_but_one_of_the_build_is_not() -> None:
+    app = "2025-01-01 10:00:00 WARNING Forbidden (CSRF cookie not set.): /api/orders/\n"
+    assert diagnose(app).error_class == "django_csrf"
+    build = "npm warn EBADENGINE Unsupported engine { required: { node: '>=22' } }\n"
+    assert not diagnose(build).found_error
+    assert diagnose(build + "npm error code 1\n").error_class == "node_version_unsupported"
