@@ -2,8 +2,13 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from app.data_files import data_path
+
+# A property says what holds, never how fast: a busy machine must not fail it.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from app.index.questions import QuestionIndex
 from app.index.snapshot import DocumentEntry, Manifest, SearchIndex
 from app.models import Chunk
 
-BUILDER_VERSION = 1
+BUILDER_VERSION = 2
 """Part of a snapshot's fingerprint: raised whenever the ranked lists change."""
 
 FIELD_WEIGHT = 4

@@ -227,7 +227,7 @@ class SearchIndex:
         for name in CHUNK_LISTS:
             ranked: BM25 = getattr(self, name)
             ranked.save(folder, name)
-        self.questions.save(folder, "questions")
+        self.questions.save(folder)
         save_json(folder / "manifest.json", asdict(self.manifest))
 
     @classmethod
@@ -252,5 +252,5 @@ class SearchIndex:
             WordCounts.load(folder, "body"),
             WordCounts.load(folder, "field"),
             {name: BM25.load(folder, name, len(texts)) for name in CHUNK_LISTS},
-            QuestionIndex.load(folder, "questions"),
+            QuestionIndex.load(folder),
         )

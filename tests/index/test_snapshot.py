@@ -74,7 +74,7 @@ def test_a_loaded_snapshot_is_the_saved_one(index: SearchIndex, tmp_path: Path) 
     assert loaded.layer_mask("guides").tolist() == [True, True, False]
     assert loaded.page_of_chunk.tolist() == [0, 0, 1]
     assert loaded.words.scores({"دیسک": 1.0})[1] > 0
-    assert loaded.questions.scores({"uploads": 1.0})[0] > 0
+    assert loaded.questions.words.scores({"uploads": 1.0})[0] > 0
     assert len(loaded.questions) == 1
 
 
