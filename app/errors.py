@@ -14,7 +14,10 @@ DocsError
   SettingsError              start-up: names the variable and the accepted values
   ConfigError                start-up and reload: names the key of the JSON config
   OptionalDependencyError    names the extra to install
+  DenseUnavailableError      the dense list drops out of a search or a build; carries a DenseReason
 """
+
+from enum import StrEnum
 
 
 class DocsError(Exception):
@@ -71,3 +74,37 @@ class ConfigError(DocsError):
 
 class OptionalDependencyError(DocsError):
     """An optional package is missing; the message names the extra."""
+
+
+class DenseReason(StrEnum):
+    """Every way in which dense search can drop out; the values are labels of a metric."""
+
+    NO_KEY = "no_key"
+    NOT_INSTALLED = "not_installed"
+    MODEL_UNAVAILABLE = "model_unavailable"
+    NO_VECTORS = "no_vectors"
+    VECTORS_DAMAGED = "vectors_damaged"
+    CORPUS_MISMATCH = "corpus_mismatch"
+    MODEL_MISMATCH = "model_mismatch"
+    DIMENSION_MISMATCH = "dimension_mismatch"
+    TIMEOUT = "timeout"
+    BUSY = "busy"
+    CONNECTION = "connection"
+    STATUS = "status"
+    MALFORMED = "malformed"
+    WRONG_COUNT = "wrong_count"
+    WRONG_DIMENSION = "wrong_dimension"
+    NOT_FINITE = "not_finite"
+    ZERO_VECTOR = "zero_vector"
+    DEGENERATE = "degenerate"
+    BREAKER_OPEN = "breaker_open"
+    BUDGET_SPENT = "budget_spent"
+
+
+class DenseUnavailableError(DocsError):
+    """Dense search cannot take part; the message is for operators and agents, without secrets."""
+
+    def __init__(self, reason: DenseReason, message: str) -> None:
+        """Name the reason and say what happened."""
+        super().__init__(message)
+        self.reason = reason

