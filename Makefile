@@ -8,8 +8,6 @@ BIN := $(VENV)/bin
 HOST ?= 127.0.0.1
 PORT ?= 8000
 
-export PYTHONWARNDEFAULTENCODING = 1
-
 .DEFAULT_GOAL := help
 .PHONY: help serve test check fix bench lock clean
 
@@ -20,7 +18,7 @@ serve: $(VENV)/.runtime ## Install what is needed and serve on http://127.0.0.1:
 	$(BIN)/python -m app serve --host $(HOST) --port $(PORT)
 
 test: $(VENV)/.dev ## Run the tests
-	$(BIN)/python -m pytest $(TESTS)
+	PYTHONWARNDEFAULTENCODING=1 $(BIN)/python -m pytest $(TESTS)
 
 check: $(VENV)/.dev ## Lint, check the format, the types and the lay questions
 	$(BIN)/ruff check .
