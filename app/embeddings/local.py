@@ -122,7 +122,7 @@ class LocalEncoder:
         self._waiting += 1
         future = self._thread.submit(work)
         loop = asyncio.get_running_loop()
-        # Counted until the thread is through with it, not until the caller gives up.
+        # Counted until the thread is through with it: only what has not begun can be given up.
         future.add_done_callback(lambda _: _call_soon(loop, self._one_less))
         return await asyncio.wrap_future(future)
 

@@ -139,7 +139,7 @@ class EmbeddingEndpoint:
                 DenseReason.TIMEOUT: "the embeddings endpoint did not answer",
             }
             raise DenseUnavailableError(
-                stage, f"{said[stage]} within {timeout_seconds:g} s"
+                stage, f"{said[stage]} within {timeout_seconds:.1f} s"
             ) from None
 
     async def _guarded(
@@ -212,9 +212,11 @@ class EmbeddingEndpoint:
         url = f"{self.options.base_url}/embeddings"
         try:
             async with self._client.stream("POST", url, json=request) as response:
+                # Read in any case: a connection with an unread answer cannot be kept.
+                body = await _read(response)
                 if response.status_code != httpx.codes.OK:
                     raise _refused(response)
-                return await _read(response)
+                return body
         except httpx.DecodingError:
             raise DenseUnavailableError(
                 DenseReason.MALFORMED, "the embeddings endpoint sent a damaged answer"

@@ -193,7 +193,8 @@ def _shared_axes(rows: Float32Array) -> Float32Array:
     """Return what most vectors share: the mean, as a row; no row for a small corpus."""
     if len(rows) < CENTRE_FROM_CHUNKS:
         return np.empty((0, rows.shape[1]), dtype=np.float32)
-    return rows.mean(axis=0, dtype=np.float64, keepdims=True).astype(np.float32)
+    mean: Float32Array = rows.mean(axis=0, dtype=np.float64, keepdims=True).astype(np.float32)
+    return mean
 
 
 def _without(rows: Float32Array, axes: Float32Array) -> Float32Array:
@@ -213,7 +214,7 @@ def _name(stamp: VectorStamp) -> str:
 
 def _folders(*set_dirs: Path) -> Iterator[Path]:
     """Yield the folders with vectors, the newest first."""
-    found = []
+    found: list[tuple[float, Path]] = []
     for set_dir in set_dirs:
         try:
             found.extend(
