@@ -107,9 +107,9 @@ class LocalEncoder:
             raise DenseUnavailableError(
                 DenseReason.BUSY, f"{MAX_WAITING} queries wait for the local model already"
             )
-        work = self._in_thread(partial(self._encode, [text], queries=True))
         try:
-            rows = await asyncio.wait_for(work, self._timeout_seconds)
+            async with asyncio.timeout(self._timeout_seconds):
+                rows = await self._in_thread(partial(self._encode, [text], queries=True))
         except TimeoutError:
             raise DenseUnavailableError(
                 DenseReason.TIMEOUT,
