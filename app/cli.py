@@ -26,8 +26,9 @@ from app.liara.corpus import LIARA_SET_ID
 from app.library.library import DocumentLibrary
 from app.library.status import SetState, SetStatus
 from app.models import DocumentSetSpec, Hit
+from app.retrieval.explain import explain
 from app.retrieval.grounding import neutralise_line, neutralise_text
-from app.retrieval.search import PARTS, explain, search
+from app.retrieval.search import PARTS, search
 from app.retrieval.snippets import snippet
 from app.server import doctor
 from app.server.application import create_app, leaves_out_config, open_library, serve_stdio

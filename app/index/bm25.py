@@ -5,6 +5,7 @@ The formula and the treatment of negative idf are those of `rank_bm25.BM25Okapi`
 query costs one gather of its terms' postings and one `bincount`, instead of a pass over the corpus.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
@@ -89,6 +90,20 @@ class BM25:
         """Return how many documents hold `term`."""
         row = self.vocabulary.get(term)
         return 0 if row is None else self._bounds[row + 1] - self._bounds[row]
+
+    def idf(self, term: str) -> float:
+        """Return the inverse document frequency of a term; an unknown one counts as half known."""
+        frequency = self.frequency(term) or 0.5
+        return math.log((self.size - frequency + 0.5) / (frequency + 0.5))
+
+    def holds(self, term: str, first: int, stop: int) -> bool:
+        """Tell whether any of the documents `first .. stop - 1` holds `term`."""
+        row = self.vocabulary.get(term)
+        if row is None:
+            return False
+        postings = self._documents[self._bounds[row] : self._bounds[row + 1]]
+        position = int(postings.searchsorted(first))
+        return position < len(postings) and int(postings[position]) < stop
 
     def save(self, folder: Path, name: str) -> None:
         """Write the list as `<name>.*` files into `folder`."""

@@ -192,6 +192,17 @@ class SearchIndex:
         return tuple(sorted(entries, key=lambda entry: entry.lang != "fa"))
 
     @cached_property
+    def _chunk_ranges(self) -> list[list[range]]:
+        return [
+            [range(entry.first_chunk, entry.first_chunk + entry.chunk_count) for entry in entries]
+            for entries in self._page_numbers.values()
+        ]
+
+    def chunk_ranges_of_page(self, number: int) -> list[range]:
+        """Return the chunk numbers of a page, a range for each of its documents."""
+        return self._chunk_ranges[number]
+
+    @cached_property
     def page_of_chunk(self) -> npt.NDArray[np.int32]:
         """The number of each chunk's page, for counting chunks a page."""
         numbers = {page: number for number, page in enumerate(self._page_numbers)}

@@ -1,7 +1,7 @@
 """What the person meant: the weighted terms that a query is searched with."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -28,18 +28,39 @@ _SHORTEST_BASE = 3
 
 
 @dataclass(slots=True)
+class QueryWord:
+    """A word that carries meaning, and every term that it can be found by."""
+
+    text: str
+    terms: set[str] = field(default_factory=set)
+
+
+@dataclass(slots=True)
 class AnalyzedQuery:
-    """Weighted terms for the word lists and the gram list; equal terms keep the highest weight."""
+    """Weighted terms for the word lists and the gram list; equal terms keep the highest weight.
+
+    `words` are the words that carry meaning, without stop words, in the order of the query.
+    """
 
     terms: dict[str, float] = field(default_factory=dict)
     grams: dict[str, float] = field(default_factory=dict)
+    words: list[QueryWord] = field(default_factory=list)
 
-    def add_word(self, word: str, weight: float, *, with_grams: bool = False) -> None:
-        """Add every term that `word` is found by."""
+    def add_word(
+        self,
+        word: str,
+        weight: float,
+        *,
+        with_grams: bool = False,
+        meaning: QueryWord | None = None,
+    ) -> None:
+        """Add every term that `word` is found by, as another spelling or sense of `meaning`."""
         for term in expand(word):
             value = weight * FORM_WEIGHTS[term.form]
             if value > self.terms.get(term.text, 0.0):
                 self.terms[term.text] = value
+            if meaning is not None:
+                meaning.terms.add(term.text)
         if with_grams:
             for gram in grams(word):
                 if weight > self.grams.get(gram, 0.0):
@@ -67,26 +88,46 @@ def analyze(
     if spelling:
         words = _right_keyboard(query, words, vocabulary)
     analyzed = AnalyzedQuery()
+    meant = list(_read_words(analyzed, words, vocabulary, spelling=spelling))
+    for joined in _joined_neighbours(words, vocabulary):
+        analyzed.add_word(joined, JOINED_WEIGHT)
+        meant.append((joined, None))
+    if "synonyms" not in without:
+        _add_synonyms(analyzed, meant, synonyms)
+    return analyzed
+
+
+Meant = tuple[str, QueryWord | None]
+"""A word as synonyms are looked up for it, and the word of the query that it reads."""
+
+
+def _read_words(
+    analyzed: AnalyzedQuery, words: Sequence[str], vocabulary: Vocabulary, *, spelling: bool
+) -> Iterator[Meant]:
+    """Add each word and its other spellings; yields what each was probably meant to be."""
     finglish = is_finglish(words)
-    meant: list[str] = []
     for word in words:
         lowered = word.casefold()
         if lowered in STOPWORDS or (finglish and lowered in FINGLISH):
             analyzed.add_word(word, STOPWORD_WEIGHT)
-            meant.append(word)
+            yield word, None
             continue
-        analyzed.add_word(word, 1.0, with_grams=True)
+        meaning = QueryWord(word)
+        analyzed.words.append(meaning)
+        analyzed.add_word(word, 1.0, with_grams=True, meaning=meaning)
         if not spelling or (finglish and lowered in vocabulary):
-            meant.append(word)
+            yield word, meaning
         if spelling:
-            meant.append(_add_spellings(analyzed, word, vocabulary, finglish))
-    for joined in _joined_neighbours(words, vocabulary):
-        analyzed.add_word(joined, JOINED_WEIGHT)
-        meant.append(joined)
-    for phrase in synonyms.of(meant) if "synonyms" not in without else ():
-        for word in phrase:
+            yield _add_spellings(analyzed, meaning, vocabulary, finglish), meaning
+
+
+def _add_synonyms(analyzed: AnalyzedQuery, meant: Sequence[Meant], synonyms: SynonymTable) -> None:
+    for run, phrases in synonyms.of([word for word, _ in meant]):
+        meanings = [meaning for _, meaning in meant[run.start : run.stop] if meaning]
+        for word in (word for phrase in phrases for word in phrase):
             analyzed.add_word(word, SYNONYM_WEIGHT)
-    return analyzed
+            for meaning in meanings:
+                meaning.terms.update(term.text for term in expand(word))
 
 
 def is_finglish(words: Sequence[str]) -> bool:
@@ -97,38 +138,40 @@ def is_finglish(words: Sequence[str]) -> bool:
 
 
 def _add_spellings(
-    analyzed: AnalyzedQuery, word: str, vocabulary: Vocabulary, finglish: bool
+    analyzed: AnalyzedQuery, meaning: QueryWord, vocabulary: Vocabulary, finglish: bool
 ) -> str:
     """Add other spellings of one word; returns the one that synonyms are looked up for."""
+    word = meaning.text
     lowered = word.casefold()
     if finglish:
         alike = vocabulary.sounding_like(lowered)
         for other in alike:
-            analyzed.add_word(other, REPAIR_WEIGHT)
+            analyzed.add_word(other, REPAIR_WEIGHT, meaning=meaning)
         return alike[0] if alike else word
     known = any(term.text in vocabulary for term in expand(word) if term.form is Form.EXACT)
     if is_persian(lowered):
         base = _without_clitic(lowered, vocabulary)
         if base is not None:
-            analyzed.add_word(base, CLITIC_WEIGHT, with_grams=not known)
+            analyzed.add_word(base, CLITIC_WEIGHT, with_grams=not known, meaning=meaning)
             return word if known else base
     if known:
         return word
-    return _add_repairs(analyzed, lowered, vocabulary)
+    return _add_repairs(analyzed, meaning, vocabulary)
 
 
-def _add_repairs(analyzed: AnalyzedQuery, word: str, vocabulary: Vocabulary) -> str:
+def _add_repairs(analyzed: AnalyzedQuery, meaning: QueryWord, vocabulary: Vocabulary) -> str:
     """Add what an unknown word may have been meant to be; returns the likeliest."""
+    word = meaning.text.casefold()
     nearest = vocabulary.nearest(word)
     for other, distance in nearest:
         weight = STOPWORD_WEIGHT if other in STOPWORDS else REPAIR_WEIGHT / distance
-        analyzed.add_word(other, weight, with_grams=other not in STOPWORDS)
+        analyzed.add_word(other, weight, with_grams=other not in STOPWORDS, meaning=meaning)
     parts = vocabulary.split(word)
     for part in parts:
-        analyzed.add_word(part, REPAIR_WEIGHT)
+        analyzed.add_word(part, REPAIR_WEIGHT, meaning=meaning)
     alike = vocabulary.sounding_like(word) if is_persian(word) else []
     for other in alike:
-        analyzed.add_word(other, SOUND_WEIGHT)
+        analyzed.add_word(other, SOUND_WEIGHT, meaning=meaning)
     return next((other for other in (*(name for name, _ in nearest), *alike)), word)
 
 

@@ -31,13 +31,13 @@ class SynonymTable:
         """Read a JSON list of lists of phrases."""
         return cls(json.loads(file.read_text(encoding="utf-8")))
 
-    def of(self, words: Sequence[str]) -> list[Phrase]:
-        """Return the other phrases of every group that a run of `words` belongs to.
+    def of(self, words: Sequence[str]) -> list[tuple[range, list[Phrase]]]:
+        """Return each run of `words` that is a phrase of a group, with the other phrases.
 
         Longer runs win: `object storage` does not also bring the synonyms of `storage`.
         """
         keys = [word_key(word) for word in words]
-        found: list[Phrase] = []
+        found: list[tuple[range, list[Phrase]]] = []
         start = 0
         while start < len(keys):
             length = next(
@@ -49,7 +49,8 @@ class SynonymTable:
                 0,
             )
             if length:
-                found.extend(self._others[tuple(keys[start : start + length])])
+                run = range(start, start + length)
+                found.append((run, self._others[tuple(keys[start : start + length])]))
             start += max(length, 1)
         return found
 

@@ -32,7 +32,6 @@ from app.retrieval.pages import (
     find_page,
     find_section,
     nearest_pages,
-    page_of,
     page_sections,
     page_text,
 )
@@ -57,7 +56,6 @@ MAX_QUERY_CHARS = 300
 MAX_HITS = 8
 DEFAULT_HITS = 5
 MAX_PAGE_CHARS = 8000
-_NEAREST_TITLES = 5
 MAX_ERROR_CHARS = 500
 MAX_NEEDS = 10
 MAX_NEED_CHARS = 80
@@ -184,8 +182,7 @@ class LiaraTools:
             raise InvalidQueryError("query is empty: say what to look for.")
         corpus = self._corpus()
         result = search(corpus.index, query, top_k=min(max(k, 1), MAX_HITS))
-        weak = [hit.chunk.page for hit in result.hits]
-        nearest = [] if result.matched and weak else _nearest(corpus, query, weak)
+        nearest = () if result.hits else nearest_pages(corpus.index, query)
         return corpus.result(search_text(corpus, result, nearest))
 
     def read_page(
@@ -353,12 +350,6 @@ def _search_error(corpus: Corpus, query: str) -> SearchResult | None:
         return search(corpus.index, query, top_k=HITS_AN_ERROR, max_per_page=1)
     except InvalidQueryError:
         return None
-
-
-def _nearest(corpus: Corpus, query: str, found: list[str]) -> list[Page]:
-    """Return the pages of weak hits, then those whose title or URL looks like the query."""
-    pages = [*(page_of(corpus.index, key) for key in found), *nearest_pages(corpus.index, query)]
-    return list({page.key: page for page in pages}.values())[:_NEAREST_TITLES]
 
 
 def _unknown_page(corpus: Corpus, url: str) -> str:

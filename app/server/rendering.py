@@ -216,7 +216,12 @@ def search_text(corpus: Corpus, result: SearchResult, nearest: Sequence[Page]) -
         "Try other words (Persian and English both work), fewer words, or the exact error message "
         "or option name. If that finds nothing either, say that the docs do not cover it."
     )
-    return assemble(corpus, head, [page_list(nearest) or "(none)"], [tail])
+    titles = "\n".join(hit_header(hit) for hit in _one_a_page(result.hits))
+    return assemble(corpus, head, [titles or page_list(nearest) or "(none)"], [tail])
+
+
+def _one_a_page(hits: Sequence[Hit]) -> list[Hit]:
+    return list({hit.chunk.page: hit for hit in reversed(hits)}.values())[::-1]
 
 
 @dataclass(frozen=True, slots=True)
