@@ -70,7 +70,12 @@ class Settings:
     avalai_base_url: str
     embed_model: str
     embed_dim: int
+    embed_timeout_seconds: float
+    embed_max_calls: int
+    embed_daily_limit: int | None
     no_proxy_hosts: tuple[str, ...]
+    redis_url: str | None = field(repr=False)
+    ca_bundle: Path | None
 
     @classmethod
     def from_env(
@@ -87,7 +92,7 @@ class Settings:
         values = {variable.field: _value(variable, source) for variable in VARIABLES}
         values["home"] = _home(source)
         values["data_dir"] = values["data_dir"] or _default_data_dir(source)
-        for name in ("data_dir", "image_dir", "docs_config"):
+        for name in ("data_dir", "image_dir", "docs_config", "ca_bundle"):
             values[name] = _expand_home(values[name], source)
         return cls(**values)
 
@@ -322,15 +327,56 @@ VARIABLES: tuple[Variable, ...] = (
         "Base URL of an OpenAI-compatible embeddings endpoint.",
     ),
     Variable(
-        "EMBED_MODEL", "embed_model", _text, "text-embedding-3-small", "Embedding model to ask for."
+        "EMBED_MODEL",
+        "embed_model",
+        _text,
+        "text-embedding-3-small",
+        "Embedding model to ask for; `local:NAME` names one that runs in this process.",
     ),
     Variable("EMBED_DIM", "embed_dim", _integer(1, 16_384), "1536", "Dimension of its vectors."),
+    Variable(
+        "EMBED_TIMEOUT_SECONDS",
+        "embed_timeout_seconds",
+        _seconds(0.05, 30),
+        "1.5",
+        "Time that a query waits for its vector before it is answered without.",
+    ),
+    Variable(
+        "EMBED_MAX_CALLS",
+        "embed_max_calls",
+        _integer(1, 256),
+        "8",
+        "Calls to the embeddings endpoint at once.",
+    ),
+    Variable(
+        "EMBED_DAILY_LIMIT",
+        "embed_daily_limit",
+        _integer(1, 1_000_000_000),
+        None,
+        "Calls to the embeddings endpoint a day (UTC); then dense search rests until midnight.",
+    ),
     Variable(
         "NO_PROXY_HOSTS",
         "no_proxy_hosts",
         _entries,
         "api.avalai.ir",
         "Hosts that are reached without the proxy of the environment.",
+    ),
+    Variable(
+        "REDIS_URL",
+        "redis_url",
+        _secret,
+        None,
+        "Redis that replicas share query vectors and the count of calls through; needs the extra"
+        " `redis`.",
+        secret=True,
+    ),
+    Variable(
+        "CA_BUNDLE",
+        "ca_bundle",
+        _path,
+        None,
+        "PEM file with the certificate authorities to trust, for the embeddings endpoint.",
     ),
 )
 """Every variable, in the order of the table in README.md."""

@@ -106,7 +106,7 @@ class EmbeddingEndpoint:
             DenseUnavailableError: No key, the breaker is open, or the budget is spent.
         """
         if not self.options.api_key:
-            raise DenseUnavailableError(DenseReason.NO_KEY, "AVALAI_API_KEY is not set")
+            raise no_key()
         if self.breaker.rest_left > 0:
             raise self._resting()
         if self.budget.is_spent:
@@ -328,6 +328,11 @@ class EndpointEncoder:
             self._background.add(task)
             task.add_done_callback(self._background.discard)
         return vector
+
+
+def no_key() -> DenseUnavailableError:
+    """Return what a model of the endpoint is refused with when there is no key."""
+    return DenseUnavailableError(DenseReason.NO_KEY, "AVALAI_API_KEY is not set")
 
 
 def _tls(ca_bundle: Path | None) -> ssl.SSLContext | bool:

@@ -24,7 +24,12 @@ from app.embeddings.local import (
     load_built_in,
     load_sentence_transformer,
 )
-from app.embeddings.openai import EmbeddingEndpoint, EndpointEncoder, EndpointOptions
+from app.embeddings.openai import (
+    EmbeddingEndpoint,
+    EndpointEncoder,
+    EndpointOptions,
+    no_key,
+)
 from app.embeddings.shared_cache import SharedCache
 from app.errors import OptionalDependencyError, SettingsError
 
@@ -93,6 +98,15 @@ class Encoders:
         if encoder is None:
             encoder = self._encoders[model] = self._new(model)
         return encoder
+
+    def check_configured(self, model: str) -> None:
+        """Refuse a model of the endpoint when there is no key for it.
+
+        Raises:
+            DenseUnavailableError: There is no key.
+        """
+        if not model.startswith(_LOCAL) and self._options.endpoint.api_key is None:
+            raise no_key()
 
     async def aclose(self) -> None:
         """Close connections and end threads."""

@@ -79,6 +79,24 @@ class VectorStamp:
             )
 
 
+@dataclass(frozen=True, slots=True)
+class DenseLeg:
+    """What dense search adds to one query: vectors to compare, or why they take no part.
+
+    Neither, where dense search is not configured.
+    """
+
+    vectors: "DenseIndex | None" = None
+    query: Float32Array | None = None
+    degraded: str | None = None
+
+    def cosines(self) -> Float64Array | None:
+        """Return the cosine of each chunk with the query, if dense search takes part."""
+        if self.vectors is None or self.query is None:
+            return None
+        return self.vectors.cosines(self.query)
+
+
 class DenseIndex:
     """One vector of length 1 for each chunk of an index; immutable."""
 
@@ -110,17 +128,21 @@ class DenseIndex:
         stamp = VectorStamp(FORMAT, corpus, model, rows.shape[1], len(rows))
         return cls(stamp, _without(rows, axes), axes)
 
-    def cosines(self, query: Float32Array) -> Float64Array:
-        """Return the cosine of each chunk with a query's vector.
+    def check_query(self, query: Float32Array) -> None:
+        """Refuse a query's vector that cannot be compared.
 
         Raises:
-            DenseUnavailableError: The query's vector has another dimension.
+            DenseUnavailableError: It has another dimension.
         """
         if query.shape != (self.stamp.dimension,):
             raise DenseUnavailableError(
                 DenseReason.DIMENSION_MISMATCH,
-                f"the query's vector has dimension {query.size}, not {self.stamp.dimension}",
+                f"the query's vector has dimension {query.size},"
+                f" the passages' have {self.stamp.dimension}",
             )
+
+    def cosines(self, query: Float32Array) -> Float64Array:
+        """Return the cosine of each chunk with a query's vector of the same dimension."""
         wanted = _without(query[np.newaxis], self._axes)[0]
         cosines: Float64Array = (self._vectors @ wanted).astype(np.float64)
         return cosines

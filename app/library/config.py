@@ -54,12 +54,16 @@ class SetOptions:
 
 @dataclass(frozen=True, slots=True)
 class DocsConfig:
-    """A config that can be served: `problems` names each set that was left out, and why."""
+    """A config that can be served: `problems` names each set that was left out, and why.
+
+    `embedding_model` is the default's: built-in sets use it, too.
+    """
 
     path: Path | None = None
     sets: tuple[SetOptions, ...] = ()
     default_docs: str | None = None
     problems: tuple[str, ...] = ()
+    embedding_model: str | None = None
 
 
 def find_config(named: Path | None, home: Path | None) -> Path | None:
@@ -138,7 +142,9 @@ def parse_config(
     known = sorted({*(options.spec.id for options in sets), *reserved})
     if default_docs not in known:
         raise ConfigError(f"default.docs: no set {default_docs!r}; known: {', '.join(known)}")
-    return DocsConfig(path, tuple(sets), default_docs, tuple(bad_sets.values()))
+    problems = tuple(bad_sets.values())
+    model = defaults["embedding_model"]
+    return DocsConfig(path, tuple(sets), default_docs, problems, model)
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

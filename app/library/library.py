@@ -12,13 +12,16 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
+from app.embeddings.registry import Encoders
 from app.errors import ConfigError, DocumentSetNotFoundError, EmptySetError
+from app.index.dense import DenseLeg
 from app.index.snapshot import SearchIndex
 from app.liara.corpus import LIARA_SET_ID
 from app.library.config import DocsConfig, SetOptions, load_config
 from app.library.document_set import CONFIG_CHANGED, DocumentSet
 from app.library.refresh import RefreshJob, RefreshJobs, watch_folder
 from app.library.status import LibraryEvent, OnEvent, SetState, SetStatus
+from app.library.vectors import LibraryVectors, VectorStatus
 from app.models import DocumentSetSpec, Progress
 
 logger = logging.getLogger(__name__)
@@ -53,13 +56,17 @@ class DocumentLibrary:
         starter_dir: Path | None = None,
         default_docs: str | None = None,
         config: DocsConfig | None = None,
+        encoders: Encoders | None = None,
         sync_on_start: bool = True,
         ask_wait_seconds: float = ASK_WAIT_SECONDS,
         poll_seconds: float = POLL_SECONDS,
         on_event: OnEvent | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """Take the built-in sets and the config's; nothing is read before `load`."""
+        """Take the built-in sets and the config's; nothing is read before `load`.
+
+        Without `encoders` search is by words only.
+        """
         self._data_dir = data_dir
         self._image_dir = image_dir
         self._starter_dir = starter_dir
@@ -77,12 +84,22 @@ class DocumentLibrary:
         self.config = config or DocsConfig()
         self.config_error: str | None = None
         self._config_stat = _stat(self.config.path)
+        self.vectors: LibraryVectors | None = None
+        if encoders is not None:
+            self.vectors = LibraryVectors(
+                encoders,
+                data_dir=data_dir,
+                image_dir=image_dir,
+                default_model=lambda: self.config.embedding_model,
+            )
         self._sets = {o.spec.id: self._new_set(o) for o in self._all_options(self.config)}
 
     def load(self) -> None:
         """Load the newest readable snapshot of each set, or the starter pages; synchronous."""
         for served in self._sets.values():
             served.load()
+            if self.vectors is not None:
+                self.vectors.look(served)
         self._loaded = True
 
     @property
@@ -152,6 +169,8 @@ class DocumentLibrary:
         served = self._set(set_id)
         # Shielded: who gives up waiting does not stop the job for the others.
         await asyncio.shield(self._jobs.start(served, progress, again=again))
+        if self.vectors is not None:
+            await self.vectors.catch_up(served, progress)
         return served.status()
 
     def start_refresh(self, set_id: str, *, again: bool = False) -> None:
@@ -184,6 +203,31 @@ class DocumentLibrary:
             return Answering(index, SetState.STALE, served.behind)
         return Answering(index, status.state, status.reason)
 
+    async def dense_leg(self, set_id: str, index: SearchIndex, query: str) -> DenseLeg:
+        """Return what dense search adds to a query over `index`; it waits for the encoder.
+
+        Raises:
+            DocumentSetNotFoundError: No such set.
+        """
+        served = self._set(set_id)
+        if self.vectors is None:
+            return DenseLeg()
+        return await self.vectors.leg(served, index, query)
+
+    def vector_status(self, set_id: str) -> VectorStatus | None:
+        """Describe the dense leg of a set; None where none is configured.
+
+        Raises:
+            DocumentSetNotFoundError: No such set.
+        """
+        served = self._set(set_id)
+        return None if self.vectors is None else self.vectors.status(served)
+
+    async def aclose(self) -> None:
+        """Close the connections to embedding models; `run` does so at its end."""
+        if self.vectors is not None:
+            await self.vectors.aclose()
+
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
         """Keep the sets up to date while the context is open: start-up sync, watch, schedule."""
@@ -201,6 +245,7 @@ class DocumentLibrary:
             await asyncio.gather(*tasks, return_exceptions=True)
             self._watchers.clear()
             await self._jobs.stop()
+            await self.aclose()
 
     def _set(self, set_id: str) -> DocumentSet:
         served = self._sets.get(set_id)
@@ -256,6 +301,8 @@ class DocumentLibrary:
                         logger.info("set %s: took a newer snapshot", served.spec.id)
                         self._on_event(LibraryEvent("adopted", served.spec.id))
                     self._jobs.start_due(served)
+                    if self.vectors is not None:
+                        await self.vectors.keep_up(served)
                 self._keep_watchers()
             except Exception:
                 # Upkeep goes on: a bug here must not end refreshes for good.
@@ -319,6 +366,8 @@ class DocumentLibrary:
         logger.info("config reloaded: %s", ", ".join(sets))
         for set_id in {*self._sets, *sets}:
             self._jobs.forget(set_id)
+            if self.vectors is not None and set_id not in sets:
+                self.vectors.forget(set_id)
         self.config, self._sets = config, sets
         for served in to_build:
             self._jobs.start(served, again=True)

@@ -23,6 +23,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app import __version__
 from app.data_files import data_path
+from app.embeddings.openai import EndpointOptions
+from app.embeddings.registry import EmbeddingOptions, Encoders
 from app.errors import SettingsError
 from app.liara.corpus import LIARA_SPEC
 from app.library.config import DocsConfig, find_config, load_config
@@ -158,9 +160,30 @@ def open_library(
         image_dir=settings.image_dir,
         starter_dir=data_path("starter"),
         config=replace(config, sets=sets),
+        encoders=_encoders(settings),
         sync_on_start=settings.sync_on_start,
         on_event=metrics.on_library_event,
     )
+
+
+def _encoders(settings: Settings) -> Encoders:
+    endpoint = EndpointOptions(
+        settings.avalai_base_url,
+        settings.avalai_api_key,
+        timeout_seconds=settings.embed_timeout_seconds,
+        max_calls=settings.embed_max_calls,
+        ca_bundle=settings.ca_bundle,
+        no_proxy_hosts=settings.no_proxy_hosts,
+    )
+    options = EmbeddingOptions(
+        endpoint,
+        settings.embed_model,
+        settings.embed_dim,
+        daily_limit=settings.embed_daily_limit,
+        redis_url=settings.redis_url,
+        data_dir=settings.data_dir,
+    )
+    return Encoders(options)
 
 
 def leaves_out_config(settings: Settings) -> bool:

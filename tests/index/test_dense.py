@@ -108,7 +108,7 @@ def test_an_image_may_bring_vectors_along(tmp_path: Path) -> None:
 
 def test_a_query_of_another_dimension_is_refused() -> None:
     with pytest.raises(DenseUnavailableError) as caught:
-        built().cosines(np.ones(DIMENSION + 1, dtype=np.float32))
+        built().check_query(np.ones(DIMENSION + 1, dtype=np.float32))
     assert caught.value.reason is DenseReason.DIMENSION_MISMATCH
 
 
