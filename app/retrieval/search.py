@@ -26,6 +26,8 @@ LIST_WEIGHTS = {
     "questions": 1.1,
     "question_grams": 0.55,
 }
+REPEATED_PAGE = 0.8
+_CANDIDATES_PER_HIT = 12
 NAMED_PRODUCT = 1.15
 TWIN_PRODUCT = 0.6
 NAMED_WEIGHT = 0.4
@@ -143,14 +145,16 @@ def _product_factor(index: SearchIndex, analyzed: AnalyzedQuery) -> FloatArray:
 def _best(index: SearchIndex, fused: FloatArray, top_k: int, max_per_page: int) -> list[int]:
     """Return chunk numbers, best first; equal scores keep chunk order."""
     order = np.argsort(-fused, kind="stable")
-    order = order[fused[order] > 0.0]
+    order = order[fused[order] > 0.0][: top_k * _CANDIDATES_PER_HIT]
     taken: Counter[int] = Counter()
-    kept: list[int] = []
+    kept: list[tuple[float, int]] = []
     spare: list[int] = []
     for number in order.tolist():
         page = int(index.page_of_chunk[number])
+        if taken[page] < max_per_page:
+            kept.append((-float(fused[number]) * REPEATED_PAGE ** taken[page], number))
+        else:
+            spare.append(number)
         taken[page] += 1
-        (kept if taken[page] <= max_per_page else spare).append(number)
-        if len(kept) == top_k:
-            break
-    return (kept + spare)[:top_k]
+    numbers = [number for _, number in sorted(kept)]
+    return (numbers + spare)[:top_k]
