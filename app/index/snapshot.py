@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.errors import DocumentNotFoundError, SnapshotError
+from app.index.analyzer import ANALYZER_VERSION
 from app.index.arrays import TextStore, load_json, save_json
 from app.index.bm25 import BM25
 from app.index.forward import WordCounts
@@ -37,6 +38,7 @@ class Manifest:
     """
 
     format: int
+    analyzer: int
     set_id: str
     fingerprint: str
     recipe: str
@@ -61,9 +63,14 @@ class Manifest:
         Raises:
             SnapshotError: It is of another format or lacks a field.
         """
-        if not isinstance(content, dict) or content.get("format") != FORMAT:
-            found = content.get("format") if isinstance(content, dict) else None
-            raise SnapshotError(f"format {found} is not {FORMAT}, the one this version reads")
+        if not isinstance(content, dict):
+            raise SnapshotError("manifest.json is not an object")
+        # Terms of another analyzer would be searched with the words of this one.
+        for name, ours in (("format", FORMAT), ("analyzer", ANALYZER_VERSION)):
+            if content.get(name) != ours:
+                raise SnapshotError(
+                    f"{name} {content.get(name)} is not {ours}, the one this version reads"
+                )
         try:
             skipped = tuple(Skipped(**item) for item in content.pop("skipped"))
             return cls(**content, skipped=skipped)

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from app.errors import UnusableFileError
+from app.errors import SourceUnavailableError, UnusableFileError
 from app.index.analyzer import ANALYZER_VERSION
 from app.index.builder import BUILDER_VERSION, IndexedDocument, build_index
 from app.index.publication import prune, publish
@@ -88,6 +88,12 @@ def ingest(
     recipe = _recipe(spec)
     reusable = previous if previous is not None and previous.manifest.recipe == recipe else None
     documents, skipped = _read_documents(spec, tree, listing, reusable, report)
+    if not documents:
+        # An index of nothing would push out the pages that answer now.
+        raise SourceUnavailableError(
+            f"{display_source(spec.source)} holds no file that can be used: none of"
+            f" {', '.join(spec.include)} gives a page ({len(skipped)} skipped)"
+        )
     questions, unusable = read_questions(Path(spec.questions)) if spec.questions else ({}, [])
     skipped.extend(unusable)
     manifest = _manifest(spec, tree, listing, recipe, documents, skipped, questions, starter)
@@ -234,6 +240,7 @@ def _manifest(
     )
     return Manifest(
         format=FORMAT,
+        analyzer=ANALYZER_VERSION,
         set_id=spec.id,
         fingerprint=fingerprint,
         recipe=recipe,

@@ -258,6 +258,7 @@ def _set_options(
         chunk_max_chars=int(resolved["chunk_max_chars"]),
         base_url=_base_url(entry.get("base_url"), f"{key}.base_url"),
         title_from=entry.get("title_from", "auto"),
+        questions=_questions(entry.get("questions"), folder),
     )
     return SetOptions(
         spec,
@@ -273,6 +274,10 @@ def _source(source: str, folder: Path) -> str:
     if is_git_source(source):
         return source
     return str(folder / Path(source).expanduser())
+
+
+def _questions(file: str | None, folder: Path) -> str | None:
+    return None if file is None else str(folder / Path(file.strip()).expanduser())
 
 
 def _ref(ref: str, key: str) -> str:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from app.errors import DocumentNotFoundError, SnapshotError
+from app.index.analyzer import ANALYZER_VERSION
 from app.index.builder import IndexedDocument, build_index
 from app.index.publication import (
     current_snapshot,
@@ -20,6 +21,7 @@ from app.models import Chunk, Skipped
 def manifest(**changes: object) -> Manifest:
     plain = Manifest(
         format=FORMAT,
+        analyzer=ANALYZER_VERSION,
         set_id="team",
         fingerprint="f1",
         recipe="r",
@@ -100,13 +102,15 @@ def test_an_incomplete_snapshot_is_refused(
         SearchIndex.load(tmp_path)
 
 
-def test_a_snapshot_of_another_format_is_refused(index: SearchIndex, tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", ["format", "analyzer"])
+def test_a_snapshot_of_another_version_is_refused(
+    index: SearchIndex, tmp_path: Path, version: str
+) -> None:
     index.save(tmp_path)
     content = json.loads((tmp_path / "manifest.json").read_text(encoding="utf-8"))
-    (tmp_path / "manifest.json").write_text(
-        json.dumps(content | {"format": FORMAT + 1}), encoding="utf-8"
-    )
-    with pytest.raises(SnapshotError, match="format"):
+    content[version] += 1
+    (tmp_path / "manifest.json").write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(SnapshotError, match=version):
         SearchIndex.load(tmp_path)
 
 

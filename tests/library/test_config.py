@@ -112,7 +112,9 @@ def test_the_new_keys_are_read() -> None:
         title_from="filename",
         embedding_model="m",
         max_context_chars=500,
+        questions="asked.jsonl",
     )
+    assert options.spec.questions == "/srv/config/asked.jsonl"
     assert options.spec.base_url == "https://docs.example.com/"
     assert options.refresh is not None
     assert options.refresh.every_seconds == 900
