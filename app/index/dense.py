@@ -66,7 +66,7 @@ class VectorStamp:
         """
         if self.model != model:
             raise DenseUnavailableError(
-                DenseReason.MODEL_MISMATCH, f"the vectors are of {self.model}, not of {model}"
+                DenseReason.MODEL_MISMATCH, "the vectors are of another model"
             )
         if dimension is not None and self.dimension != dimension:
             raise DenseUnavailableError(

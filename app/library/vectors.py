@@ -201,6 +201,11 @@ class LibraryVectors:
             known.total,
         )
 
+    @property
+    def is_wanted(self) -> bool:
+        """Whether some set has a model."""
+        return any(known.wanted is not None for known in self._sets.values())
+
     def forget(self, set_id: str) -> None:
         """Drop a set that is gone."""
         known = self._sets.pop(set_id, None)

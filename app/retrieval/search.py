@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from app.index.dense import DenseLeg
 from app.index.snapshot import SearchIndex
 from app.models import Hit, SearchResult
 from app.retrieval.abstention import evidence, matches_well
@@ -25,7 +26,9 @@ LIST_WEIGHTS = {
     "grams": 0.3,
     "questions": 1.1,
     "question_grams": 0.55,
+    "dense": 0.5,
 }
+DENSE_CANDIDATES = 50
 REPEATED_PAGE = 0.8
 _CANDIDATES_PER_HIT = 12
 NAMED_PRODUCT = 1.15
@@ -44,16 +47,19 @@ def search(
     layer: str | None = None,
     max_per_page: int = 2,
     without: AbstractSet[str] = frozenset(),
+    dense: DenseLeg | None = None,
 ) -> SearchResult:
     """Return up to `top_k` hits, best first, at most `max_per_page` from one page.
 
     A page gets more than `max_per_page` only when nothing else matches. `layer` is the exact name
     of a layer of the set; chunks outside are not ranked at all. `without` names PARTS to leave out.
+    `dense` holds the query's vector, or why a configured encoder gave none.
 
     Raises:
         InvalidQueryError: The query has nothing to search for.
     """
-    ranking = rank_chunks(index, query, layer=layer, without=without)
+    dense = dense or DenseLeg()
+    ranking = rank_chunks(index, query, layer=layer, without=without, dense=dense)
     numbers = _best(index, ranking.fused, top_k, max_per_page)
     hits = tuple(
         Hit(
@@ -65,7 +71,8 @@ def search(
         for number in numbers
     )
     matched = bool(numbers) and matches_well(weigh(index, ranking), asked=ranking.is_asked)
-    return SearchResult(hits=hits, matched=matched, terms=frozenset(ranking.analyzed.terms))
+    terms = frozenset(ranking.analyzed.terms)
+    return SearchResult(hits=hits, matched=matched, terms=terms, degraded=dense.degraded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +95,7 @@ def rank_chunks(
     *,
     layer: str | None = None,
     without: AbstractSet[str] = frozenset(),
+    dense: DenseLeg | None = None,
 ) -> Ranking:
     """Score every chunk; see `search`.
 
@@ -96,9 +104,14 @@ def rank_chunks(
     """
     analyzed = analyze(query, index.vocabulary, shipped_synonyms(), without=without)
     scores = _score_lists(index, analyzed, without)
+    cosines = dense.cosines() if dense is not None and "dense" not in without else None
+    if cosines is not None:
+        scores["dense"] = cosines
     if layer is not None:
         in_layer = index.layer_mask(layer)
         scores = {name: np.where(in_layer, values, 0.0) for name, values in scores.items()}
+    if cosines is not None:
+        scores["dense"] = _nearest(scores["dense"])
     fused = fuse(scores, LIST_WEIGHTS)
     if "products" not in without:
         fused *= _product_factor(index, analyzed)
@@ -129,6 +142,14 @@ def _score_lists(
             "question_grams": lambda: index.questions.grams.scores(analyzed.grams)[pages],
         }
     return {name: score() for name, score in scorers.items() if name not in without}
+
+
+def _nearest(cosines: FloatArray, count: int = DENSE_CANDIDATES) -> FloatArray:
+    """Return how far each of the nearest chunks is above the first that is not among them."""
+    if len(cosines) <= count:
+        return np.maximum(cosines, 0.0)
+    border = np.partition(cosines, -count - 1)[-count - 1]
+    return np.maximum(cosines - max(float(border), 0.0), 0.0)
 
 
 def _product_factor(index: SearchIndex, analyzed: AnalyzedQuery) -> FloatArray:

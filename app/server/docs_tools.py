@@ -29,6 +29,7 @@ from app.retrieval.grounding import envelope, neutralise_line, neutralise_text, 
 from app.retrieval.passages import Passage, build_passages, header
 from app.retrieval.search import search
 from app.server.metrics import Metrics
+from app.server.rendering import dense_report
 
 Transport = Literal["http", "stdio"]
 
@@ -149,6 +150,7 @@ class DocsTools:
         asked, wanted = _question(question), _layer(layer, options.spec)
         answering = await self._library.for_answer(set_id)
         most = top_k or options.top_k
+        dense = await self._library.dense_leg(set_id, answering.index, asked)
         find = partial(
             search,
             answering.index,
@@ -156,6 +158,7 @@ class DocsTools:
             top_k=most,
             layer=wanted,
             max_per_page=max(most // PAGE_SHARE, 2),
+            dense=dense,
         )
         budget = min(max_context_chars or options.max_context_chars, MAX_CONTEXT_CHARS)
 
@@ -242,6 +245,7 @@ class DocsTools:
             "state": status.state,
             "reason": status.reason,
             "building": status.building,
+            "dense": dense_report(self._library.vector_status(set_id)),
             "index": None if status.index is None else self._block(status.index),
         }
 

@@ -3,6 +3,7 @@
 Both read values that are in memory, and answer at once while an index is built.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from starlette.requests import Request
@@ -11,6 +12,8 @@ from starlette.responses import JSONResponse
 from app import __version__
 from app.library.library import DocumentLibrary
 from app.library.status import SetState, SetStatus
+from app.library.vectors import VectorStatus
+from app.server.rendering import dense_report, takes_part
 from app.server.security import Allowlist
 
 _NO_STORE = {"Cache-Control": "no-store"}
@@ -28,15 +31,17 @@ class HealthEndpoints:
     async def healthz(self, _request: Request) -> JSONResponse:
         """Always 200 while the process lives; `status` and the sets say what is wrong."""
         statuses = self._library.statuses()
+        dense = {status.id: self._library.vector_status(status.id) for status in statuses}
         body = {
-            "status": self._status(statuses),
+            "status": self._status(statuses, dense),
             "version": __version__,
             "chunks": sum(status.index.chunks for status in statuses if status.index),
-            "dense_search": False,
+            "dense_search": any(map(takes_part, dense.values())),
+            "embeddings": self._embeddings(),
             "allowed_hosts": str(self._allowlist.state),
             "token": self._token,
             "config_error": self._library.config_error,
-            "docs": {status.id: _set_report(status) for status in statuses},
+            "docs": {status.id: _set_report(status, dense[status.id]) for status in statuses},
         }
         return JSONResponse(body, headers=_NO_STORE)
 
@@ -45,17 +50,34 @@ class HealthEndpoints:
         ready = self._library.ready
         return JSONResponse({"ready": ready}, 200 if ready else 503, headers=_NO_STORE)
 
-    def _status(self, statuses: tuple[SetStatus, ...]) -> str:
+    def _status(
+        self, statuses: tuple[SetStatus, ...], dense: Mapping[str, VectorStatus | None]
+    ) -> str:
         if not self._library.ready:
             return "starting"
-        return "degraded" if any(map(_is_degraded, statuses)) else "ok"
+        lost = any(leg is not None and not takes_part(leg) for leg in dense.values())
+        return "degraded" if lost or any(map(_is_degraded, statuses)) else "ok"
+
+    def _embeddings(self) -> dict[str, Any] | None:
+        """Describe the endpoint and what replicas share; None where no set has a model."""
+        vectors = self._library.vectors
+        if vectors is None or not vectors.is_wanted:
+            return None
+        encoders = vectors.encoders
+        redis = "off" if encoders.shared is None else "up" if encoders.shared.is_up else "down"
+        return {
+            "breaker": str(encoders.endpoint.breaker.state),
+            "calls_today": encoders.budget.calls_today,
+            "daily_limit": encoders.budget.limit,
+            "redis": encoders.shared_error or redis,
+        }
 
 
 def _is_degraded(status: SetStatus) -> bool:
     return status.last_error is not None or status.state in (SetState.EMPTY, SetState.STALE)
 
 
-def _set_report(status: SetStatus) -> dict[str, Any]:
+def _set_report(status: SetStatus, dense: VectorStatus | None) -> dict[str, Any]:
     report: dict[str, Any] = {
         "state": str(status.state),
         "reason": status.reason,
@@ -63,6 +85,8 @@ def _set_report(status: SetStatus) -> dict[str, Any]:
         "pages": status.pages,
         "age_seconds": None if status.age_seconds is None else round(status.age_seconds),
     }
+    if dense is not None:
+        report["dense"] = dense_report(dense)
     index = status.index
     if index is not None:
         # The folder stays out: this answer is open to anyone.

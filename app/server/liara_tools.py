@@ -5,10 +5,12 @@ liara_rendering.py.
 """
 
 import json
-from collections.abc import Callable
+from asyncio import gather
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Annotated, Any
 
+from anyio.to_thread import run_sync
 from mcp.server.mcpserver import MCPServer
 from mcp_types import CallToolResult, ToolAnnotations
 from pydantic import Field
@@ -19,6 +21,7 @@ from app.errors import (
     InvalidQueryError,
     UnknownPlatformError,
 )
+from app.index.dense import DenseLeg
 from app.liara.corpus import LIARA_SET_ID
 from app.liara.diagnosis import diagnose
 from app.liara.manifest import MAX_CONTENT_CHARS, validate_liara_json
@@ -122,7 +125,7 @@ for the user to decide."""
 def register(server: MCPServer[Any], library: DocumentLibrary, metrics: Metrics) -> None:
     """Add the Liara tools to a server."""
     tools = LiaraTools(library)
-    described: list[tuple[Callable[..., CallToolResult], str, str]] = [
+    described: list[tuple[Callable[..., CallToolResult | Awaitable[CallToolResult]], str, str]] = [
         (tools.search_docs, "Search the Liara docs", _SEARCH_DOCS),
         (tools.read_page, "Read a page of the Liara docs", _READ_PAGE),
         (tools.platform_docs, "Docs and liara.json reference of a platform", _PLATFORM_DOCS),
@@ -147,13 +150,17 @@ def register(server: MCPServer[Any], library: DocumentLibrary, metrics: Metrics)
 
 
 class LiaraTools:
-    """The tools, as the server calls them: plain functions, so each call runs in a thread."""
+    """The tools, as the server calls them.
+
+    Plain functions run in a thread. Those that search wait for the query's vector first and go
+    into a thread themselves: no thread waits for an embedding model.
+    """
 
     def __init__(self, library: DocumentLibrary) -> None:
         """Answer from the set `liara` of `library`."""
         self._library = library
 
-    def search_docs(
+    async def search_docs(
         self,
         query: Annotated[
             str,
@@ -181,9 +188,14 @@ class LiaraTools:
         if not query:
             raise InvalidQueryError("query is empty: say what to look for.")
         corpus = self._corpus()
-        result = search(corpus.index, query, top_k=min(max(k, 1), MAX_HITS))
-        nearest = () if result.hits else nearest_pages(corpus.index, query)
-        return corpus.result(search_text(corpus, result, nearest))
+        dense = await self._dense(corpus, query)
+
+        def answer() -> CallToolResult:
+            result = search(corpus.index, query, top_k=min(max(k, 1), MAX_HITS), dense=dense)
+            nearest = () if result.hits else nearest_pages(corpus.index, query)
+            return corpus.result(search_text(corpus, result, nearest))
+
+        return await run_sync(answer)
 
     def read_page(
         self,
@@ -217,7 +229,7 @@ class LiaraTools:
             raise InvalidArgumentError(_unknown_section(corpus, page, section, sections))
         return corpus.result(_page_answer(corpus, page, sections, chosen, anchor, max(offset, 0)))
 
-    def platform_docs(
+    async def platform_docs(
         self,
         platform: Annotated[
             str,
@@ -240,11 +252,21 @@ class LiaraTools:
         found = _platform(platform)
         corpus = self._corpus()
         wanted, notes = _needs(needs)
-        answers = [NeedAnswer(need, _search_need(corpus, need, found)) for need in wanted]
-        text = platform_guide(corpus, found, alias_note(platform), answers, notes)
-        return corpus.result(text)
+        queries = [_need_query(need, found) for need in wanted]
+        legs = await gather(*(self._dense(corpus, query) for query in queries))
 
-    def diagnose_log(
+        def answer() -> CallToolResult:
+            answers = [
+                NeedAnswer(need, _search_need(corpus, query, found, leg))
+                for need, query, leg in zip(wanted, queries, legs, strict=True)
+            ]
+            return corpus.result(
+                platform_guide(corpus, found, alias_note(platform), answers, notes)
+            )
+
+        return await run_sync(answer)
+
+    async def diagnose_log(
         self,
         log: Annotated[
             str,
@@ -257,10 +279,17 @@ class LiaraTools:
         """Name the root cause of a failure and the pages about it."""
         if not log.strip():
             raise InvalidArgumentError("log is empty: paste the output of the failed step.")
-        diagnosis = diagnose(log)
+        diagnosis = await run_sync(diagnose, log)
         corpus = self._corpus()
-        found = _search_error(corpus, diagnosis.query) if diagnosis.found_error else None
-        return corpus.result(diagnosis_answer(corpus, diagnosis, found))
+        if not diagnosis.found_error:
+            return corpus.result(diagnosis_answer(corpus, diagnosis, None))
+        dense = await self._dense(corpus, diagnosis.query)
+
+        def answer() -> CallToolResult:
+            found = _search_error(corpus, diagnosis.query, dense)
+            return corpus.result(diagnosis_answer(corpus, diagnosis, found))
+
+        return await run_sync(answer)
 
     def validate_liara_json(
         self,
@@ -291,6 +320,9 @@ class LiaraTools:
     def _corpus(self) -> Corpus:
         return Corpus.current(self._library, LIARA_SET_ID)
 
+    async def _dense(self, corpus: Corpus, query: str) -> DenseLeg:
+        return await self._library.dense_leg(LIARA_SET_ID, corpus.index, query)
+
 
 def _platform(name: str) -> Platform:
     try:
@@ -314,12 +346,17 @@ def _needs(needs: list[str]) -> tuple[list[str], list[str]]:
     return [need[:MAX_NEED_CHARS] for need in kept], notes
 
 
-def _search_need(corpus: Corpus, need: str, platform: Platform) -> SearchResult | None:
+def _need_query(need: str, platform: Platform) -> str:
     # The platform's name draws its own pages up; a page on the need alone still wins.
     named = platform.title.casefold() in need.casefold()
-    query = need if named else f"{need} {platform.title}"
+    return need if named else f"{need} {platform.title}"
+
+
+def _search_need(
+    corpus: Corpus, query: str, platform: Platform, dense: DenseLeg
+) -> SearchResult | None:
     try:
-        result = search(corpus.index, query, top_k=2 * HITS_A_NEED, max_per_page=1)
+        result = search(corpus.index, query, top_k=2 * HITS_A_NEED, max_per_page=1, dense=dense)
     except InvalidQueryError:
         return None
     return replace(result, hits=_own_first(result.hits, platform)[:HITS_A_NEED])
@@ -345,9 +382,9 @@ def _folder(platform: Platform) -> str:
     return platform.docs_prefix.rstrip("/").rpartition("/")[2]
 
 
-def _search_error(corpus: Corpus, query: str) -> SearchResult | None:
+def _search_error(corpus: Corpus, query: str, dense: DenseLeg) -> SearchResult | None:
     try:
-        return search(corpus.index, query, top_k=HITS_AN_ERROR, max_per_page=1)
+        return search(corpus.index, query, top_k=HITS_AN_ERROR, max_per_page=1, dense=dense)
     except InvalidQueryError:
         return None
 

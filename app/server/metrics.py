@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 from starlette.requests import Request
@@ -11,8 +11,10 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import __version__
+from app.embeddings.breaker import BreakerState
 from app.library.library import DocumentLibrary
 from app.library.status import LibraryEvent, SetState
+from app.library.vectors import LibraryVectors, VectorState
 
 PREFIX = "liara_docs_mcp_"
 
@@ -84,6 +86,8 @@ class Metrics:
     def watch(self, library: DocumentLibrary) -> None:
         """Show the state of the library's document sets at each scrape."""
         self.registry.register(LibraryCollector(library))
+        if library.vectors is not None:
+            self.registry.register(DenseCollector(library, library.vectors))
 
 
 class LibraryCollector(Collector):
@@ -114,6 +118,97 @@ class LibraryCollector(Collector):
             for name in SetState:
                 state.add_metric([status.id, name], 1.0 if name == status.state else 0.0)
         yield from (chunks, age, skipped, state)
+
+
+class DenseCollector(Collector):
+    """Reads what dense search counts of itself."""
+
+    def __init__(self, library: DocumentLibrary, vectors: LibraryVectors) -> None:
+        """Collect from the vectors of `library`."""
+        self._library = library
+        self._vectors = vectors
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield queries, dropouts by reason, and the state of endpoint, caches and budget."""
+        yield from self._sets()
+        yield from self._endpoint()
+        yield from self._caches()
+
+    def _sets(self) -> Iterator[Metric]:
+        ready = GaugeMetricFamily(
+            f"{PREFIX}dense_ready", "1 while vectors take part in the search.", labels=["docs"]
+        )
+        for set_id in self._library.ids:
+            leg = self._library.vector_status(set_id)
+            if leg is not None:
+                ready.add_metric([set_id], float(leg.state is VectorState.READY))
+        yield ready
+        queries = CounterMetricFamily(
+            f"{PREFIX}dense_queries", "Queries of sets with a model.", labels=["docs"]
+        )
+        for set_id, count in self._vectors.queries.copy().items():
+            queries.add_metric([set_id], count)
+        yield queries
+        dropouts = CounterMetricFamily(
+            f"{PREFIX}dense_dropouts",
+            "Times that dense search took no part or its vectors could not be made, by reason.",
+            labels=["docs", "reason"],
+        )
+        for (set_id, reason), count in self._vectors.dropouts.copy().items():
+            dropouts.add_metric([set_id, reason], count)
+        yield dropouts
+
+    def _endpoint(self) -> Iterator[Metric]:
+        endpoint, budget = self._vectors.encoders.endpoint, self._vectors.encoders.budget
+        yield CounterMetricFamily(
+            f"{PREFIX}embedding_calls", "Calls to the endpoint.", endpoint.counts.calls
+        )
+        yield CounterMetricFamily(
+            f"{PREFIX}embedding_retries", "Calls that were made again.", endpoint.counts.retries
+        )
+        yield CounterMetricFamily(
+            f"{PREFIX}embedding_failures",
+            "Times that the endpoint gave no vectors.",
+            endpoint.counts.failures,
+        )
+        yield GaugeMetricFamily(
+            f"{PREFIX}embedding_calls_today", "Calls counted today.", budget.calls_today
+        )
+        if budget.limit is not None:
+            yield GaugeMetricFamily(
+                f"{PREFIX}embedding_daily_limit", "Calls allowed a day.", budget.limit
+            )
+        yield CounterMetricFamily(
+            f"{PREFIX}breaker_opened",
+            "Times that the breaker opened.",
+            endpoint.breaker.times_opened,
+        )
+        state = GaugeMetricFamily(
+            f"{PREFIX}breaker_state", "1 for the state of the breaker.", labels=["state"]
+        )
+        for name in BreakerState:
+            state.add_metric([name], float(name is endpoint.breaker.state))
+        yield state
+
+    def _caches(self) -> Iterator[Metric]:
+        cache, shared = self._vectors.encoders.cache, self._vectors.encoders.shared
+        found = CounterMetricFamily(
+            f"{PREFIX}query_cache",
+            "Query vectors asked of a cache (process or redis), by result.",
+            labels=["cache", "result"],
+        )
+        found.add_metric(["process", "hit"], cache.counts.hits)
+        found.add_metric(["process", "miss"], cache.counts.misses)
+        if shared is not None:
+            found.add_metric(["redis", "hit"], shared.counts.hits)
+            found.add_metric(["redis", "miss"], shared.counts.misses)
+            found.add_metric(["redis", "error"], shared.counts.errors)
+        yield found
+        yield CounterMetricFamily(
+            f"{PREFIX}query_cache_evictions", "Vectors that made room.", cache.counts.evictions
+        )
+        yield GaugeMetricFamily(f"{PREFIX}query_cache_entries", "Vectors kept.", len(cache))
+        yield GaugeMetricFamily(f"{PREFIX}query_cache_bytes", "Their size.", cache.bytes)
 
 
 class ResponseMeter:

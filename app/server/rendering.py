@@ -16,6 +16,7 @@ from app.errors import DocumentNotFoundError
 from app.index.snapshot import Manifest, SearchIndex
 from app.library.library import DocumentLibrary
 from app.library.status import SetState, revision
+from app.library.vectors import VectorState, VectorStatus
 from app.models import Hit, SearchResult
 from app.retrieval.grounding import envelope, neutralise_line, neutralise_text, neutralise_url
 from app.retrieval.pages import (
@@ -44,6 +45,7 @@ class Corpus:
     index: SearchIndex
     state: SetState
     reason: str | None
+    dense: VectorStatus | None = None
 
     @classmethod
     def current(cls, library: DocumentLibrary, set_id: str) -> "Corpus":
@@ -53,7 +55,7 @@ class Corpus:
             EmptySetError: The set has no index yet.
         """
         index, status = library.index(set_id), library.status(set_id)
-        return cls(index, status.state, status.reason)
+        return cls(index, status.state, status.reason, library.vector_status(set_id))
 
     @property
     def manifest(self) -> Manifest:
@@ -128,9 +130,30 @@ def corpus_facts(corpus: Corpus, now: datetime | None = None) -> dict[str, Any]:
         "chunks": len(corpus.index),
         "languages": manifest.languages,
         "skipped": len(manifest.skipped),
-        "dense_search": False,
+        "dense_search": takes_part(corpus.dense),
+        "dense": dense_report(corpus.dense),
         "version": __version__,
     }
+
+
+def takes_part(dense: VectorStatus | None) -> bool:
+    """Whether dense search takes part in answers, as far as is known."""
+    return dense is not None and dense.state is VectorState.READY and dense.reason is None
+
+
+def dense_report(dense: VectorStatus | None) -> dict[str, Any] | None:
+    """Describe the dense leg of a set, as /healthz and list_docs show it; None without one."""
+    if dense is None:
+        return None
+    report: dict[str, Any] = {
+        "model": dense.model,
+        "state": str(dense.state),
+        "reason": dense.reason and str(dense.reason),
+        "message": dense.message,
+    }
+    if dense.state is VectorState.BUILDING:
+        report |= {"done": dense.done, "total": dense.total}
+    return report
 
 
 def hit_header(hit: Hit) -> str:

@@ -1,6 +1,8 @@
 """Nothing that a page, a log or a file says gets out of the envelope or poses as a citation."""
 
+import asyncio
 import html
+import inspect
 import json
 import re
 from collections.abc import AsyncIterator
@@ -139,8 +141,8 @@ async def test_hostile_pages_stay_in_every_tools_envelope(client: Client, tool: 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(ANY_TEXT, st.sampled_from(["Error: ", "npm ERR! ", "", "Traceback:\n", "fatal: "]))
 def test_a_log_stays_grounded_in_its_diagnosis(tools: LiaraTools, text: str, lead: str) -> None:
-    answer = text_of(tools.diagnose_log(f"build\n{lead}cannot find {text}\nfailed"))
-    assert_grounded(answer)
+    call = tools.diagnose_log(f"build\n{lead}cannot find {text}\nfailed")
+    assert_grounded(text_of(asyncio.run(call)))
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -158,9 +160,8 @@ def test_a_liara_json_stays_grounded_in_its_findings(
 def test_what_an_argument_says_stays_harmless_in_errors_and_answers(
     tools: LiaraTools, text: str
 ) -> None:
-    assert_grounded(
-        text_of(tools.platform_docs("node", [text, *[f"{text}{n}" for n in range(11)]]))
-    )
+    call = tools.platform_docs("node", [text, *[f"{text}{n}" for n in range(11)]])
+    assert_grounded(text_of(asyncio.run(call)))
     for tool, arguments in (
         (tools.read_page, {"url": text}),
         (tools.read_page, {"url": "/paas/disks/about/", "section": text}),
@@ -169,6 +170,8 @@ def test_what_an_argument_says_stays_harmless_in_errors_and_answers(
     ):
         try:
             answer = tool(**arguments)  # type: ignore[operator]
+            if inspect.isawaitable(answer):
+                answer = asyncio.run(answer)
         except Exception as error:  # noqa: BLE001  (whatever is raised is shown)
             assert_grounded(str(error))
         else:
