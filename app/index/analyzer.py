@@ -17,7 +17,7 @@ from app.index import persian
 from app.index.acronyms import acronyms
 from app.index.persian import ZWNJ
 
-ANALYZER_VERSION = 1
+ANALYZER_VERSION = 2
 """Part of a snapshot's fingerprint: raised whenever terms change."""
 
 GRAM_LENGTH = 4
@@ -73,9 +73,9 @@ def expand(word: str) -> tuple[Term, ...]:
     terms.setdefault(joined, Form.EXACT)
     parts = [part.casefold() for part in _PART.findall(word)]
     if len(parts) > 1:
+        parts = [part for part in parts if len(part) >= _shortest_part(part)]
         for part in parts:
-            if len(part) > 1:
-                terms.setdefault(part, Form.PART)
+            terms.setdefault(part, Form.PART)
     for acronym in acronyms(whole):
         terms.setdefault(acronym, Form.EXACT)
     # Stems are marked, so that the stem of one word never poses as another word as typed.
@@ -84,6 +84,11 @@ def expand(word: str) -> tuple[Term, ...]:
         if len(stemmed) > 1:
             terms.setdefault("~" + stemmed, Form.STEM)
     return tuple(Term(text, form) for text, form in terms.items())
+
+
+def _shortest_part(part: str) -> int:
+    # Two Persian letters are an affix (می, ها) or the name of a letter (پی), not a word.
+    return 2 if part.isascii() else 3
 
 
 def _unspaced_terms(word: str) -> tuple[Term, ...]:

@@ -11,7 +11,8 @@ from urllib.parse import unquote, urlsplit
 import numpy as np
 import numpy.typing as npt
 
-# Two folders are twins when they share two pages and more than half of the smaller one's.
+# Two folders are twins when they share more than half of the smaller one's pages, and two of them
+# or one in a folder of its own: `about` alone stands everywhere.
 _LEAST_SHARED = 2
 _LEAST_OVERLAP = 0.55
 
@@ -79,5 +80,6 @@ def _twin_folders(segments: Sequence[tuple[str, ...]]) -> list[set[str]]:
 
 
 def _are_twins(left: set[tuple[str, ...]], right: set[tuple[str, ...]]) -> bool:
-    shared = len(left & right)
-    return shared >= _LEAST_SHARED and shared > _LEAST_OVERLAP * min(len(left), len(right))
+    shared = left & right
+    telling = len(shared) >= _LEAST_SHARED or any(len(page) > 1 for page in shared)
+    return telling and len(shared) > _LEAST_OVERLAP * min(len(left), len(right))

@@ -18,6 +18,7 @@ from app.retrieval.synonyms import SynonymTable
 FORM_WEIGHTS = {Form.EXACT: 1.0, Form.PART: 0.6, Form.STEM: 0.6}
 STOPWORD_WEIGHT = 0.1
 SYNONYM_WEIGHT = 0.4
+ONLY_SYNONYM_WEIGHT = 0.8
 REPAIR_WEIGHT = 0.7
 CLITIC_WEIGHT = 0.8
 SOUND_WEIGHT = 0.4
@@ -93,7 +94,7 @@ def analyze(
         analyzed.add_word(joined, JOINED_WEIGHT)
         meant.append((joined, None))
     if "synonyms" not in without:
-        _add_synonyms(analyzed, meant, synonyms)
+        _add_synonyms(analyzed, meant, synonyms, vocabulary)
     return analyzed
 
 
@@ -121,11 +122,20 @@ def _read_words(
             yield _add_spellings(analyzed, meaning, vocabulary, finglish), meaning
 
 
-def _add_synonyms(analyzed: AnalyzedQuery, meant: Sequence[Meant], synonyms: SynonymTable) -> None:
+def _add_synonyms(
+    analyzed: AnalyzedQuery,
+    meant: Sequence[Meant],
+    synonyms: SynonymTable,
+    vocabulary: Vocabulary,
+) -> None:
     for run, phrases in synonyms.of([word for word, _ in meant]):
-        meanings = [meaning for _, meaning in meant[run.start : run.stop] if meaning]
+        said = meant[run.start : run.stop]
+        meanings = [meaning for _, meaning in said if meaning]
+        # Where the docs never use the words that were said, the synonym carries the meaning.
+        known = any(word.casefold() in vocabulary for word, _ in said)
+        weight = SYNONYM_WEIGHT if known else ONLY_SYNONYM_WEIGHT
         for word in (word for phrase in phrases for word in phrase):
-            analyzed.add_word(word, SYNONYM_WEIGHT)
+            analyzed.add_word(word, weight)
             for meaning in meanings:
                 meaning.terms.update(term.text for term in expand(word))
 
