@@ -21,7 +21,7 @@ from app.errors import DocsError
 from app.evaluation.evaluate import evaluate
 from app.evaluation.judged import read_judged
 from app.evaluation.lay_questions import corpus_texts, shipped_faults
-from app.index.snapshot import SearchIndex
+from app.index.dense import DenseLeg
 from app.liara.corpus import LIARA_SET_ID
 from app.library.library import DocumentLibrary
 from app.library.status import SetState, SetStatus
@@ -170,11 +170,17 @@ def _sync(arguments: argparse.Namespace, settings: Settings) -> int:
 
 async def _refresh(library: DocumentLibrary, ids: Sequence[str]) -> list[SetStatus]:
     statuses = []
-    for set_id in ids:
-        with closing(StageBar(set_id)) as bar:
-            status = await library.refresh(set_id, bar.show)
-        print("\n".join(_described(status)))
-        statuses.append(status)
+    try:
+        for set_id in ids:
+            with closing(StageBar(set_id)) as bar:
+                status = await library.refresh(set_id, bar.show)
+            print("\n".join(_described(status)))
+            dense = library.vector_status(set_id)
+            if dense is not None:
+                print(f"  vectors of {dense.model}: {dense.message or dense.state}")
+            statuses.append(status)
+    finally:
+        await library.aclose()
     return statuses
 
 
@@ -220,11 +226,15 @@ def _described(status: SetStatus) -> Iterator[str]:
 
 
 def _search(arguments: argparse.Namespace, settings: Settings) -> int:
-    index = _open_index(arguments, settings)
+    library, set_id = _open_library(arguments, settings)
+    index = library.index(set_id)
     query = " ".join(arguments.query)
     if arguments.explain:
         print("\n".join(explain(index, query)))
-    result = search(index, query, top_k=max(1, arguments.k))
+    dense = asyncio.run(_dense_legs(library, set_id, [query]))[query]
+    result = search(index, query, top_k=max(1, arguments.k), dense=dense)
+    if result.degraded:
+        print(f"degraded: {result.degraded}", file=sys.stderr)
     if not result.matched:
         print("nothing matches well", file=sys.stderr)
     for hit in result.hits:
@@ -235,8 +245,12 @@ def _search(arguments: argparse.Namespace, settings: Settings) -> int:
 
 
 def _eval(arguments: argparse.Namespace, settings: Settings) -> int:
-    index = _open_index(arguments, settings)
+    library, set_id = _open_library(arguments, settings)
+    index = library.index(set_id)
     questions = [question for file in arguments.questions for question in read_judged(file)]
+    legs = asyncio.run(_dense_legs(library, set_id, [item.query for item in questions]))
+    for reason in {leg.degraded for leg in legs.values() if leg.degraded}:
+        print(f"degraded: {reason}", file=sys.stderr)
     for line in evaluate(
         index,
         questions,
@@ -244,13 +258,15 @@ def _eval(arguments: argparse.Namespace, settings: Settings) -> int:
         baseline=arguments.baseline,
         without=frozenset(arguments.without),
         misses=arguments.misses,
+        legs=legs,
     ):
         print(line)
     return 0
 
 
 def _questions(arguments: argparse.Namespace, settings: Settings) -> int:
-    index = _open_index(arguments, settings)
+    library, set_id = _open_library(arguments, settings)
+    index = library.index(set_id)
     missing = [index.pages[number] for number in index.questions.pages_without()]
     if arguments.missing:
         for page in missing:
@@ -273,13 +289,26 @@ def _check_questions(arguments: argparse.Namespace, _settings: Settings) -> int:
     return _FAILED if faults else 0
 
 
-def _open_index(arguments: argparse.Namespace, settings: Settings) -> SearchIndex:
+def _open_library(arguments: argparse.Namespace, settings: Settings) -> tuple[DocumentLibrary, str]:
+    """Return the loaded library and the set that a command is about."""
     library = open_library(settings, Metrics())
     library.load()
     set_id = arguments.docs or library.default_docs or LIARA_SET_ID
     if library.status(set_id).state is SetState.STARTER:
         print("from the starter pages; `sync` fetches the official docs", file=sys.stderr)
-    return library.index(set_id)
+    return library, set_id
+
+
+async def _dense_legs(
+    library: DocumentLibrary, set_id: str, queries: Sequence[str]
+) -> dict[str, DenseLeg]:
+    """Return what dense search adds to each query; the library's connections are closed then."""
+    index = library.index(set_id)
+    try:
+        await library.prepare_dense(set_id)
+        return {query: await library.dense_leg(set_id, index, query) for query in queries}
+    finally:
+        await library.aclose()
 
 
 def _shown_scores(hit: Hit) -> str:

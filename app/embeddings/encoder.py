@@ -35,6 +35,10 @@ class Encoder(Protocol):
         """How many passages one call should carry."""
         ...
 
+    async def prepare(self) -> None:
+        """Do beforehand what the first query would have to wait for."""
+        ...
+
     async def encode_query(self, text: str) -> FloatArray:
         """Return the vector of one query, within the encoder's deadline."""
         ...

@@ -79,6 +79,14 @@ class LocalEncoder:
         """The length of its vectors; None until the model has told."""
         return self._dimension
 
+    async def prepare(self) -> None:
+        """Load the model.
+
+        Raises:
+            DenseUnavailableError: It is not installed or not loadable.
+        """
+        await self._in_thread(self._loaded)
+
     async def encode_query(self, text: str) -> FloatArray:
         """Return the vector of one query.
 

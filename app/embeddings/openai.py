@@ -278,6 +278,9 @@ class EndpointEncoder:
         """The length of its vectors; None until the model has told."""
         return self._dimension
 
+    async def prepare(self) -> None:
+        """Nothing: a connection that waits for its first query may be closed by then."""
+
     async def encode_query(self, text: str) -> FloatArray:
         """Return the vector of one query: a known one, or the endpoint's within the deadline.
 

@@ -1,12 +1,13 @@
 """The evaluation of one index: a table, its misses, and a second configuration beside it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from app.errors import InvalidArgumentError
 from app.evaluation.baseline import BaselineSearch
 from app.evaluation.judged import JudgedQuestion
 from app.evaluation.report import comparison_lines, miss_lines, run, summary_lines
+from app.index.dense import DenseLeg
 from app.index.snapshot import SearchIndex
 from app.retrieval.search import PARTS, search
 
@@ -19,14 +20,17 @@ def evaluate(
     baseline: bool = False,
     without: AbstractSet[str] = frozenset(),
     misses: bool = False,
+    legs: Mapping[str, DenseLeg] | None = None,
 ) -> Iterator[str]:
     """Yield the report on `questions`: ours, and beside it the baseline or ours without parts.
 
-    Questions without a right page are counted as refused or answered, not ranked.
+    Questions without a right page are counted as refused or answered, not ranked. `legs` holds
+    what dense search adds to each query.
 
     Raises:
         InvalidArgumentError: `without` names something that is no part, or there is no question.
     """
+    legs = legs or {}
     unknown = sorted(without - PARTS)
     if unknown:
         raise InvalidArgumentError(
@@ -36,14 +40,14 @@ def evaluate(
     unanswerable = [question for question in questions if not question.gold]
     if not questions:
         raise InvalidArgumentError("The file holds no question.")
-    yield from _refusals(index, answerable, unanswerable)
+    yield from _refusals(index, answerable, unanswerable, legs)
     if not answerable:
         return
-    ours = run(answerable, lambda query, count: _pages(index, query, count), top_k)
+    ours = run(answerable, lambda query, count: _pages(index, query, count, legs), top_k)
     yield from summary_lines("ours", ours)
     if without:
         name = "without"
-        other = run(answerable, lambda q, count: _pages(index, q, count, without), top_k)
+        other = run(answerable, lambda q, count: _pages(index, q, count, legs, without), top_k)
         yield from ("", *summary_lines(name, other), "")
         yield from comparison_lines("ours", ours, name, other)
     if baseline:
@@ -55,9 +59,13 @@ def evaluate(
 
 
 def _pages(
-    index: SearchIndex, query: str, top_k: int, without: AbstractSet[str] = frozenset()
+    index: SearchIndex,
+    query: str,
+    top_k: int,
+    legs: Mapping[str, DenseLeg],
+    without: AbstractSet[str] = frozenset(),
 ) -> list[str]:
-    found = search(index, query, top_k=top_k, without=without)
+    found = search(index, query, top_k=top_k, without=without, dense=legs.get(query))
     return [hit.chunk.page for hit in found.hits]
 
 
@@ -65,9 +73,13 @@ def _refusals(
     index: SearchIndex,
     answerable: Sequence[JudgedQuestion],
     unanswerable: Sequence[JudgedQuestion],
+    legs: Mapping[str, DenseLeg],
 ) -> Iterator[str]:
     for label, group in (("answerable", answerable), ("unanswerable", unanswerable)):
         if group:
-            refused = sum(not search(index, item.query, top_k=1).matched for item in group)
+            found = (
+                search(index, item.query, top_k=1, dense=legs.get(item.query)) for item in group
+            )
+            refused = sum(not result.matched for result in found)
             share = refused / len(group)
             yield f"{label}: {refused} of {len(group)} said to match nothing well ({share:.1%})"

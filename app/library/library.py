@@ -223,6 +223,16 @@ class DocumentLibrary:
         served = self._set(set_id)
         return None if self.vectors is None else self.vectors.status(served)
 
+    async def prepare_dense(self, set_id: str) -> None:
+        """Load the model of a set, for callers whose first query should not wait for it.
+
+        Raises:
+            DocumentSetNotFoundError: No such set.
+        """
+        served = self._set(set_id)
+        if self.vectors is not None:
+            await self.vectors.prepare(served)
+
     async def aclose(self) -> None:
         """Close the connections to embedding models; `run` does so at its end."""
         if self.vectors is not None:

@@ -8,7 +8,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
@@ -18,6 +18,7 @@ from time import monotonic
 from filelock import FileLock, Timeout
 
 from app.embeddings.cache import PassageCache
+from app.embeddings.encoder import Encoder
 from app.embeddings.passages import embed_passages
 from app.embeddings.registry import Encoders
 from app.errors import DenseReason, DenseUnavailableError
@@ -105,6 +106,7 @@ class LibraryVectors:
         self._default_model = default_model
         self._clock = clock
         self._sets: dict[str, _SetVectors] = {}
+        self._prepared: dict[str, asyncio.Task[None]] = {}
 
     def model_of(self, served: DocumentSet) -> str | None:
         """Return the full name of the model of a set; None where dense search is not wanted."""
@@ -141,6 +143,8 @@ class LibraryVectors:
             return
         if await asyncio.to_thread(self.look, served):
             self._start(served, known)
+        elif known.dense is not None:
+            self._prepare(known.dense.stamp.model)
 
     async def catch_up(self, served: DocumentSet, progress: Progress | None = None) -> None:
         """Make the vectors of a set's index now, or wait for the task that does."""
@@ -206,6 +210,12 @@ class LibraryVectors:
         """Whether some set has a model."""
         return any(known.wanted is not None for known in self._sets.values())
 
+    async def prepare(self, served: DocumentSet) -> None:
+        """Load the model of a set, so that its first query need not wait."""
+        model = self.model_of(served)
+        if model is not None:
+            await asyncio.wait({self._prepare(model)})
+
     def forget(self, set_id: str) -> None:
         """Drop a set that is gone."""
         known = self._sets.pop(set_id, None)
@@ -215,6 +225,7 @@ class LibraryVectors:
     async def aclose(self) -> None:
         """Stop builds, whose batches are kept, and close the encoders."""
         tasks = [known.task for known in self._sets.values() if known.task is not None]
+        tasks.extend(self._prepared.values())
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -225,6 +236,14 @@ class LibraryVectors:
             known.task = asyncio.create_task(
                 self._build(served, known), name=f"vectors-{served.spec.id}"
             )
+
+    def _prepare(self, model: str) -> "asyncio.Task[None]":
+        """Load a model once; what comes of it, the first query tells."""
+        task = self._prepared.get(model)
+        if task is None:
+            encoder = self.encoders.encoder(model)
+            task = self._prepared[model] = asyncio.create_task(_prepared(encoder))
+        return task
 
     def _fitting(self, known: _SetVectors, index: SearchIndex, model: str) -> DenseIndex:
         """Return the loaded vectors, if they are of this very index and model."""
@@ -319,6 +338,11 @@ def passage_text(chunk: Chunk) -> str:
 
 def _passages(index: SearchIndex) -> list[str]:
     return [passage_text(index.chunk(number)) for number in range(len(index))]
+
+
+async def _prepared(encoder: Encoder) -> None:
+    with suppress(DenseUnavailableError):
+        await encoder.prepare()
 
 
 def _none_yet() -> DenseUnavailableError:
