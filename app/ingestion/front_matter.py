@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 import yaml
 
-# Real front matter is short; a longer block is body text between two rules.
+# Real front matter is short; a longer block is body text between two rules. Both parsers take
+# many seconds for a megabyte.
 MAX_LINES = 400
+MAX_CHARS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,8 @@ def read_front_matter(lines: list[str]) -> FrontMatter:
     for index, line in enumerate(lines[1 : MAX_LINES + 1], start=1):
         if line.rstrip() in closings:
             block = lines[1:index]
+            if sum(map(len, block)) > MAX_CHARS:
+                return NO_FRONT_MATTER
             fields = _yaml_fields(block) if opening == "---" else _toml_fields(block)
             return NO_FRONT_MATTER if fields is None else FrontMatter(fields, index + 1)
     return NO_FRONT_MATTER
@@ -45,7 +49,8 @@ def _yaml_fields(block: list[str]) -> dict[str, str] | None:
     try:
         # BaseLoader keeps every scalar as text: no dates, numbers or objects are made.
         loaded = yaml.load("\n".join(block), Loader=yaml.BaseLoader)  # noqa: S506
-    except (yaml.YAMLError, RecursionError):
+    except (yaml.YAMLError, RecursionError, ValueError, OverflowError):
+        # The last two come from escapes and numbers that no character or int can hold.
         return _plain_fields(block) if _looks_like_key(block) else None
     return _scalars(loaded)
 
@@ -63,7 +68,7 @@ def _plain_fields(block: list[str]) -> dict[str, str]:
 def _toml_fields(block: list[str]) -> dict[str, str] | None:
     try:
         return _scalars(tomllib.loads("\n".join(block)))
-    except (tomllib.TOMLDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return {}
 
 
@@ -73,10 +78,15 @@ def _scalars(loaded: object) -> dict[str, str] | None:
     if not isinstance(loaded, dict):
         return None
     return {
-        key.lower(): value.strip()
+        key.lower(): _encodable(value).strip()
         for key, value in loaded.items()
         if isinstance(key, str) and isinstance(value, str)
     }
+
+
+def _encodable(text: str) -> str:
+    """Replace lone surrogates, which an escape can write and UTF-8 cannot."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _looks_like_key(block: list[str]) -> bool:

@@ -17,7 +17,7 @@ from app.ingestion.prose import clean_prose, closed_components, split_code_spans
 from app.ingestion.structure import DROPPED, PROSE, Heading, one_line, scan
 from app.models import Document, Section
 
-MARKDOWN_VERSION = 2
+MARKDOWN_VERSION = 3
 """Raised whenever the same bytes would give another Document."""
 
 _ORIGINAL_LINK = re.compile(r"Original link:\s*(\S+)\s*", re.I)

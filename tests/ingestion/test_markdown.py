@@ -132,6 +132,36 @@ def test_broken_front_matter_is_dropped_not_shown() -> None:
     assert [section.text for section in document.sections] == ["body"]
 
 
+@pytest.mark.parametrize(
+    "front",
+    [
+        '---\ntitle: "\\UFFFFFFFF"\n---',
+        '---\ntitle: "\\U00110000"\n---',
+        f"---\n%YAML {'1' * 5000}.1\n---",
+        f"---\ntitle: {'[' * 9000}\n---",
+        f"+++\nsize = {'1' * 5000}\n+++",
+        f"+++\nsize = {'[' * 9000}\n+++",
+    ],
+)
+def test_front_matter_that_breaks_its_parser_does_not_lose_the_page(front: str) -> None:
+    document = parse(f"{front}\n\nbody\n")
+
+    assert [section.text for section in document.sections][-1].endswith("body")
+
+
+def test_an_escape_in_front_matter_cannot_write_what_utf_8_cannot() -> None:
+    document = parse('---\ntitle: "a\\uD800b"\nurl: "https://x.example/\\uDFFF"\n---\n\nbody\n')
+
+    assert document.title == "a?b"
+    assert document.url == "https://x.example/?"
+
+
+def test_a_block_too_long_for_front_matter_is_text() -> None:
+    document = parse(f"---\ntitle: [{'a, ' * 300_000}]\n---\n\nbody\n")
+
+    assert document.sections[1].heading_path[0].startswith("title: [a, a,")
+
+
 def test_a_first_line_that_names_the_page_gives_the_url_and_is_no_text() -> None:
     document = parse("\ufeffOriginal link: https://docs.example.com/paas/x/\n\n# T\n\ntext\n")
 
