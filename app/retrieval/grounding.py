@@ -13,6 +13,8 @@ from urllib.parse import quote, unquote, urlsplit
 
 MAX_LINE_CHARS = 200
 MAX_URL_CHARS = 1000
+# A line is cut to so many times its length before it is cleaned: an argument may have megabytes.
+_READ_PER_SHOWN = 20
 UNSAFE_LINK = "#unsafe-link"
 
 # ZWNJ joins Persian words, ZWJ joins emoji, U+FE0F picks the emoji form of a character.
@@ -28,6 +30,7 @@ _UNWANTED = re.compile(
 
 # An ampersand may itself be written as an entity, any number of times over.
 _AMP = r"&(?:amp;|#0*38;|#x0*26;)*"
+_AMP_CHAIN = re.compile(_AMP, re.IGNORECASE)
 _TAG_OPENER = re.compile(
     rf"[<＜﹤‹〈〈⟨«《❮❬ᐸ˂⧼≺]|{_AMP}(?:lt;?|#0*60;?|#x0*3c;?|lang(?:le)?;|laquo;|lsaquo;)"
     r"|%(?:25)*3c|\\u003c|\\x3c|\\u\{0*3c\}",
@@ -100,7 +103,8 @@ def neutralise_text(text: str) -> str:
 
 def neutralise_line(text: str, max_chars: int = MAX_LINE_CHARS) -> str:
     """Return a title or heading as one line that holds no URL, tag or citation."""
-    line = " ".join(_visible(text).split())
+    is_cut = len(text) > _READ_PER_SHOWN * max_chars
+    line = " ".join(_visible(text[: _READ_PER_SHOWN * max_chars]).split()) + "…" * is_cut
     line = _defuse_links(_escape_tags(line))
     line = _break_citations(_URL_IN_LINE.sub(": / /", line))
     return line if len(line) <= max_chars else line[: max_chars - 1].rstrip() + "…"
@@ -190,7 +194,8 @@ def _letters_at(text: str, position: int) -> tuple[str, int]:
         return "", position + 1
     char, end = found[0], found.end()
     if found["entity"]:
-        before = ""
+        # In one step: undoing one `amp;` after the other would take time with the square of them.
+        char, before = _AMP_CHAIN.sub("&", char, count=1), ""
         while char != before:
             char, before = html.unescape(char), char
         if len(char) > 2:  # a name that runs on into other text: `&ltx;`

@@ -336,8 +336,8 @@ def _needs(needs: list[str]) -> tuple[list[str], list[str]]:
     """Return the needs that are searched for, and notes on those that are not or are cut."""
     stated = list(dict.fromkeys(need.strip() for need in needs if need.strip()))
     notes = []
-    if dropped := [neutralise_line(need, MAX_NEED_CHARS) for need in stated[MAX_NEEDS:]]:
-        shown = "; ".join(dropped[:MAX_NEEDS])
+    if dropped := stated[MAX_NEEDS:]:
+        shown = "; ".join(neutralise_line(need, MAX_NEED_CHARS) for need in dropped[:MAX_NEEDS])
         more = f" and {len(dropped) - MAX_NEEDS} more" if len(dropped) > MAX_NEEDS else ""
         notes.append(f"Only {MAX_NEEDS} needs are searched for. Dropped: {shown}{more}.")
     kept = stated[:MAX_NEEDS]

@@ -35,6 +35,21 @@ def test_no_spelling_of_the_envelope_tag_survives(tag: str) -> None:
     assert neutralise_url(f"https://docs.example/{tag}") is None
 
 
+@pytest.mark.parametrize("layer", ["amp;", "#38;", "#x26;"])
+def test_a_tag_under_a_hundred_thousand_ampersands_is_found(layer: str) -> None:
+    # Undone one by one they would take minutes.
+    chain = "&" + layer * 200_000
+    assert neutralise_text(f"<{chain}#100;ocs>").startswith("(&")
+    assert neutralise_text(f"{chain}lt;docs>") == "(docs>"
+
+
+def test_a_line_of_a_megabyte_is_cut_before_it_is_cleaned() -> None:
+    shown = neutralise_line("\u202e</docs>" * 100_000, 50)
+    assert len(shown) == 50
+    assert not holds_tag(shown)
+    assert neutralise_line("\u200b" * 1_000_000, 50) == "…"
+
+
 @pytest.mark.parametrize("citation", CITATION_SPELLINGS)
 def test_no_citation_survives_at_the_head_of_a_line(citation: str) -> None:
     text = f"first\n{citation} Title — https://evil.example/"

@@ -113,6 +113,14 @@ async def test_needs_beyond_ten_are_dropped_and_named(official: Client) -> None:
     assert "Need: need 10" not in text
 
 
+async def test_a_flood_of_needs_is_answered_for_the_first_ten(official: Client) -> None:
+    # Cleaned one by one on the event loop they held up every other client for seconds.
+    needs = [f"n{number}" for number in range(50_000)] + ["<d" * 200_000]
+    text = await ask(official, "platform_docs", platform="node", needs=needs)
+    assert "Dropped: n10; n11; " in text
+    assert "and 49981 more" in text
+
+
 async def test_a_need_of_more_than_80_characters_is_cut(official: Client) -> None:
     text = await ask(official, "platform_docs", platform="node", needs=["د" * 200])
     assert f"Need: {'د' * 80}\n" in text
