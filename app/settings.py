@@ -57,6 +57,7 @@ class Settings:
     reindex: bool
     liara: bool
     sync_on_start: bool
+    liara_refresh: str | None
     data_dir: Path
     home: Path | None
     image_dir: Path | None
@@ -259,6 +260,14 @@ VARIABLES: tuple[Variable, ...] = (
         _flag,
         "1",
         "Fetch the sources in the background after the start; `0` turns it off.",
+    ),
+    Variable(
+        "LIARA_REFRESH",
+        "liara_refresh",
+        _text,
+        None,
+        "How often the Liara docs are fetched: `6h`, `1d`, a cron expression in UTC, or `off`.",
+        shown_default="6h; off with SYNC_ON_START=0",
     ),
     Variable(
         "DATA_DIR",

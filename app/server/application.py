@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from typing import Any
+from urllib.parse import urlsplit
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.transport_security import TransportSecuritySettings
@@ -27,8 +28,9 @@ from app.embeddings.openai import EndpointOptions
 from app.embeddings.registry import EmbeddingOptions, Encoders
 from app.errors import SettingsError
 from app.liara.corpus import LIARA_SPEC
-from app.library.config import DocsConfig, find_config, load_config
+from app.library.config import DocsConfig, SetOptions, find_config, load_config
 from app.library.library import DocumentLibrary
+from app.library.schedule import Schedule
 from app.models import DocumentSetSpec
 from app.server.health import HealthEndpoints
 from app.server.hooks import hook_route
@@ -42,6 +44,9 @@ from app.server.security import Allowlist, HostGuard, TokenGuard, is_loopback
 from app.settings import Settings, secret_of
 
 logger = logging.getLogger(__name__)
+
+_LIARA_REFRESH = "6h"
+_NO_REFRESH = "off"
 
 
 def create_app(settings: Settings) -> Starlette:
@@ -138,7 +143,7 @@ def open_library(
         ConfigError: The config cannot be used; a set that cannot be is left out and logged.
         SettingsError: There is nothing to serve.
     """
-    built_in = [change(LIARA_SPEC)] if settings.liara else []
+    built_in = [_liara(settings, change(LIARA_SPEC))] if settings.liara else []
     config = DocsConfig()
     path = find_config(settings.docs_config, settings.home)
     if path is not None and liara_only:
@@ -148,7 +153,7 @@ def open_library(
             path,
         )
     elif path is not None:
-        config = load_config(path, built_in_ids=[spec.id for spec in built_in])
+        config = load_config(path, built_in_ids=[options.spec.id for options in built_in])
     for problem in config.problems:
         logger.error("document set left out: %s", problem)
     if not built_in and not config.sets:
@@ -164,6 +169,18 @@ def open_library(
         sync_on_start=settings.sync_on_start,
         on_event=metrics.on_library_event,
     )
+
+
+def _liara(settings: Settings, spec: DocumentSetSpec) -> SetOptions:
+    """Return the Liara set with its schedule; without the fetch at the start it has none."""
+    text = settings.liara_refresh or (_LIARA_REFRESH if settings.sync_on_start else _NO_REFRESH)
+    try:
+        schedule = None if text.lower() == _NO_REFRESH else Schedule.parse(text)
+    except ValueError as error:
+        raise SettingsError(
+            f"LIARA_REFRESH={text!r} cannot be used: it {error}, or off."
+        ) from error
+    return SetOptions(spec, refresh=schedule)
 
 
 def _encoders(settings: Settings) -> Encoders:
@@ -189,7 +206,15 @@ def _encoders(settings: Settings) -> Encoders:
 def leaves_out_config(settings: Settings) -> bool:
     """Whether `serve` leaves out the sets of the config: they may be a team's own."""
     is_open = settings.mcp_token is None and not settings.allow_anonymous
-    return is_open and not is_loopback(settings.host)
+    return is_open and _is_public(settings)
+
+
+def _is_public(settings: Settings) -> bool:
+    """Whether others can reach the server: directly, or by a name that a proxy serves it under."""
+    names = [urlsplit(f"//{entry}").hostname or "" for entry in settings.allowed_hosts]
+    if settings.public_url is not None:
+        names.append(urlsplit(settings.public_url).hostname or "")
+    return not all(is_loopback(name) for name in (settings.host, *names))
 
 
 class McpEndpoint:

@@ -11,7 +11,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from app import __version__
 from app.errors import SettingsError
-from app.server.application import create_app
+from app.server.application import create_app, open_library
+from app.server.metrics import Metrics
 from app.settings import Settings
 from tests.server.serving import HANDSHAKE, MODERN, Served, post, read_all, serving
 
@@ -388,13 +389,34 @@ def test_a_public_address_without_a_token_keeps_the_sets_of_the_config_to_itself
         json.dumps({"docs": {"team": {"source": "docs"}}, "default": {"docs": "team"}}),
         encoding="utf-8",
     )
-    public = environ | {"DOCS_CONFIG": str(config), "HOST": "0.0.0.0"}  # noqa: S104
-    public |= {"DATA_DIR": str(tmp_path / "data")}
+    local = environ | {"DOCS_CONFIG": str(config), "DATA_DIR": str(tmp_path / "data")}
 
     def sets(**more: str) -> list[str]:
-        with serving(public | more) as served:
-            return list(httpx.get(f"{served.url}/healthz").json()["docs"])
+        with serving(local | more) as served:
+            health = httpx.get(f"{served.url}/healthz", headers={"Host": "localhost"})
+            return list(health.json()["docs"])
 
-    assert sets() == ["liara"]
-    assert sets(MCP_TOKEN="t0ken") == ["liara", "team"]
-    assert sets(ALLOW_ANONYMOUS="1") == ["liara", "team"]
+    everywhere = "0.0.0.0"  # noqa: S104
+    assert sets() == ["liara", "team"]
+    assert sets(HOST=everywhere) == ["liara"]
+    assert sets(HOST=everywhere, MCP_TOKEN="t0ken") == ["liara", "team"]
+    assert sets(HOST=everywhere, ALLOW_ANONYMOUS="1") == ["liara", "team"]
+    # Bound to loopback, but a proxy serves it to others under this name.
+    assert sets(MCP_ALLOWED_HOSTS="docs.example.com,localhost:*") == ["liara"]
+    assert sets(PUBLIC_URL="https://docs.example.com") == ["liara"]
+
+
+def test_a_schedule_of_the_liara_docs_is_read_or_refused(
+    environ: dict[str, str], tmp_path: Any
+) -> None:
+    def schedule(**more: str) -> str | None:
+        settings = Settings.from_env(environ | {"DATA_DIR": str(tmp_path)} | more)
+        refresh = open_library(settings, Metrics()).options("liara").refresh
+        return refresh.text if refresh else None
+
+    assert schedule(SYNC_ON_START="1") == "6h"
+    assert schedule(SYNC_ON_START="0") is None
+    assert schedule(SYNC_ON_START="0", LIARA_REFRESH="1d") == "1d"
+    assert schedule(SYNC_ON_START="1", LIARA_REFRESH="off") is None
+    with pytest.raises(SettingsError, match="LIARA_REFRESH"):
+        schedule(LIARA_REFRESH="now and then")
