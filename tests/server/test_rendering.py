@@ -29,6 +29,7 @@ from app.server.rendering import (
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 MANIFEST = Manifest(
     format=1,
+    analyzer=1,
     set_id="liara",
     fingerprint="f" * 32,
     recipe="r",
