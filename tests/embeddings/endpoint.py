@@ -41,6 +41,8 @@ class Endpoint:
     # Calls wait here while it is closed; a closed one is opened when the server ends.
     gate: threading.Event = field(default_factory=threading.Event)
     called: threading.Event = field(default_factory=threading.Event)
+    open_connections: Callable[[], int] = lambda: 0
+    slow_seconds: float = 1.0
     port: int = 0
     scheme: str = "http"
 
@@ -50,7 +52,7 @@ class Endpoint:
 
     def reset(self) -> None:
         """Forget what was seen, and answer well again."""
-        fresh = Endpoint(port=self.port, scheme=self.scheme)
+        fresh = Endpoint(port=self.port, scheme=self.scheme, open_connections=self.open_connections)
         self.gate.set()
         vars(self).update(vars(fresh))
 
@@ -100,6 +102,16 @@ async def _held(texts: list[str], endpoint: Endpoint) -> Response:
     return await _good(texts, endpoint)
 
 
+async def _slow(texts: list[str], endpoint: Endpoint) -> Response:
+    await asyncio.sleep(endpoint.slow_seconds)
+    return await _good(texts, endpoint)
+
+
+async def _cut(_texts: list[str], _endpoint: Endpoint) -> Response:
+    # Less than was announced: the server closes the connection in the middle of the answer.
+    return Response(b"{", headers={"Content-Length": "1000"})
+
+
 async def _html(_texts: list[str], _endpoint: Endpoint) -> Response:
     return Response("<html>Welcome to the hotel</html>", media_type="text/html")
 
@@ -140,6 +152,8 @@ ANSWERS: dict[str, Answer] = {
     "base64": _base64,
     "backwards": _backwards,
     "held": _held,
+    "slow": _slow,
+    "cut": _cut,
     "html": _html,
     "too few": _too_few,
     "other dimension": _other_dimension,
@@ -185,6 +199,7 @@ def serving_embeddings(certificate: tuple[Path, Path] | None = None) -> Iterator
     thread.start()
     try:
         assert server.listening.wait(20)
+        endpoint.open_connections = lambda: len(server.server_state.connections)
         endpoint.port = server.servers[0].sockets[0].getsockname()[1]
         yield endpoint
     finally:

@@ -97,6 +97,7 @@ async def test_the_dimension_is_learned_where_none_is_named(
 @pytest.mark.parametrize(
     ("mode", "reason"),
     [
+        ("cut", DenseReason.CONNECTION),
         ("html", DenseReason.MALFORMED),
         ("ragged", DenseReason.MALFORMED),
         ("too few", DenseReason.WRONG_COUNT),
