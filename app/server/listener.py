@@ -22,7 +22,7 @@ class HeadDeadlineProtocol(HttpToolsProtocol):
     """
 
     head_timeout_seconds: ClassVar[float]
-    _head_bytes = 0
+    _bytes_besides_body = 0
     _head_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -36,11 +36,24 @@ class HeadDeadlineProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Pass the bytes on, as long as the headers are not without end."""
-        self._head_bytes += len(data)
+        """Pass the bytes on, as long as headers, chunk extensions and trailers come to an end."""
+        self._bytes_besides_body += len(data)
         super().data_received(data)
-        if self._head_timer is not None and self._head_bytes > _MAX_HEAD_BYTES:
+        if self._bytes_besides_body > _MAX_HEAD_BYTES:
             self._give_up()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header; trailers, which the parser reports in the same way, are dropped.
+
+        uvicorn would add them to the headers of the request, in any number.
+        """
+        if self._head_timer is not None:
+            super().on_header(name, value)
+
+    def on_body(self, body: bytes) -> None:
+        """Count anew: whoever reads the body limits its size."""
+        self._bytes_besides_body = 0
+        super().on_body(body)
 
     def on_message_begin(self) -> None:
         """Start the clock for a further request on the connection."""
@@ -54,7 +67,7 @@ class HeadDeadlineProtocol(HttpToolsProtocol):
         super().on_headers_complete()
 
     def _start_head(self) -> None:
-        self._head_bytes = 0
+        self._bytes_besides_body = 0
         self._head_timer = self.loop.call_later(self.head_timeout_seconds, self._give_up)
 
     def _end_head(self) -> None:

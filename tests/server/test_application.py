@@ -306,6 +306,25 @@ def test_headers_without_end_are_cut_off(served: Served) -> None:
     assert b"200 OK" not in received
 
 
+CHUNKED = b"Host: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize("path", [b"/healthz", b"/mcp"])
+@pytest.mark.parametrize("endless", [b"0\r\n" + b"X-A: a\r\n" * 50_000, b"1;" + b"a" * 400_000])
+def test_trailers_and_chunk_extensions_without_end_are_cut_off(
+    served: Served, path: bytes, endless: bytes
+) -> None:
+    # The server closes the connection: `raw` would wait for that in vain.
+    assert b" 200 " not in served.raw(b"POST " + path + b" HTTP/1.1\r\n" + CHUNKED + endless)
+
+
+def test_a_trailer_is_no_header(served: Served) -> None:
+    body = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+    request = b"POST /mcp HTTP/1.1\r\nConnection: close\r\n" + CHUNKED
+    request += b"%x\r\n%s\r\n0\r\nHost: evil.example\r\n\r\n" % (len(body), body)
+    assert served.raw(request).startswith(b"HTTP/1.1 200 ")
+
+
 def test_a_client_that_is_slow_with_its_headers_or_body_is_let_go(environ: dict[str, str]) -> None:
     with serving(environ | {"REQUEST_TIMEOUT_SECONDS": "0.2"}) as served:
         head = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\n"
