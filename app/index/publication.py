@@ -62,6 +62,12 @@ def newest_snapshot(*set_dirs: Path) -> Path | None:
     return max(found, key=lambda item: item[0], default=(None, None))[1]
 
 
+def readable_snapshots(*set_dirs: Path) -> list[Path]:
+    """Return every snapshot that this version reads, newest first, whatever `current` names."""
+    found = [candidate for set_dir in set_dirs for candidate in _readable(set_dir)]
+    return [folder for _, folder in sorted(found, key=lambda item: item[0], reverse=True)]
+
+
 def current_snapshot(set_dir: Path) -> Path | None:
     """Return the folder that `current` names, whether or not it can be read."""
     try:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from app.errors import DocumentNotFoundError, SnapshotError
 from app.index.analyzer import ANALYZER_VERSION
-from app.index.arrays import TextStore, load_json, save_json
+from app.index.arrays import TextStore, check_checksums, load_json, save_checksums, save_json
 from app.index.bm25 import BM25
 from app.index.forward import WordCounts
 from app.index.products import ProductGroup, find_products
@@ -23,7 +23,7 @@ from app.index.questions import QuestionIndex
 from app.index.vocabulary import Vocabulary
 from app.models import Chunk, Skipped
 
-FORMAT = 1
+FORMAT = 2
 """Version of the files of a snapshot; another one is rebuilt, never read."""
 
 CHUNK_LISTS = ("words", "fields", "grams")
@@ -235,7 +235,7 @@ class SearchIndex:
         return in_layer[np.asarray(self._rows["document"], dtype=np.int64)]
 
     def save(self, folder: Path) -> None:
-        """Write the snapshot's files into an existing, empty folder; the manifest comes last."""
+        """Write the snapshot's files into an existing, empty folder; the checksums come last."""
         save_json(folder / "documents.json", [asdict(entry) for entry in self._entries])
         save_json(folder / "chunks.json", dict(self._rows))
         self._sources.save(folder, "sources")
@@ -247,6 +247,7 @@ class SearchIndex:
             ranked.save(folder, name)
         self.questions.save(folder)
         save_json(folder / "manifest.json", asdict(self.manifest))
+        save_checksums(folder)
 
     @classmethod
     def load(cls, folder: Path) -> "SearchIndex":
@@ -256,6 +257,7 @@ class SearchIndex:
             SnapshotError: It is of another format, incomplete or damaged.
         """
         manifest = Manifest.from_json(load_json(folder / "manifest.json"))
+        check_checksums(folder)
         texts = TextStore.load(folder, "texts")
         try:
             documents = [DocumentEntry(**item) for item in load_json(folder / "documents.json")]

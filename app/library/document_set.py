@@ -6,7 +6,6 @@ the snapshot of another process, replaces the reference and never the index.
 
 import hashlib
 import logging
-import tempfile
 import threading
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -19,7 +18,7 @@ from urllib.parse import urlsplit
 from filelock import FileLock, Timeout
 
 from app.errors import SnapshotError, SourceUnavailableError
-from app.index.publication import newest_snapshot, unreadable_snapshots
+from app.index.publication import newest_snapshot, readable_snapshots, unreadable_snapshots
 from app.index.snapshot import SearchIndex
 from app.ingestion.ingest import build_snapshot, ingest
 from app.ingestion.sources import (
@@ -318,10 +317,8 @@ class DocumentSet:
         set_dirs = [self.set_dir]
         if self._image_set_dir is not None:
             set_dirs.append(self._image_set_dir)
-        newest = newest_snapshot(*set_dirs)
-        # A damaged one must not hide a good one in the other folder.
-        others = [newest_snapshot(set_dir) for set_dir in set_dirs]
-        for folder in dict.fromkeys([newest, *others]):
+        # A damaged one must not hide an older good one, of the same folder or of the other.
+        for folder in dict.fromkeys([newest_snapshot(*set_dirs), *readable_snapshots(*set_dirs)]):
             if folder is None:
                 continue
             try:
@@ -347,8 +344,7 @@ class DocumentSet:
                     spec, self._starter_set_dir, previous=self._cached_starter(), starter=True
                 )
         # The data folder cannot be written: the pages are few enough to index at each start.
-        with tempfile.TemporaryDirectory() as checkout:
-            return ingest(spec, Path(checkout), starter=True)
+        return ingest(spec, self._starter_set_dir / "checkout", starter=True)
 
     def _cached_starter(self) -> SearchIndex | None:
         folder = newest_snapshot(self._starter_set_dir)

@@ -1,4 +1,5 @@
 import json
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -100,6 +101,35 @@ def test_an_incomplete_snapshot_is_refused(
     (tmp_path / missing).unlink()
     with pytest.raises(SnapshotError):
         SearchIndex.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda content: b"",
+        lambda content: content[:-1],
+        lambda content: content[: len(content) // 2],
+        lambda content: content + b"x",
+        lambda content: bytes(len(content)),
+        lambda content: content[:-2] + bytes([content[-2] ^ 1]) + content[-1:],
+        lambda content: b"[]",
+        lambda content: b"{}",
+        lambda content: b"[" * 100_000,
+    ],
+)
+def test_a_snapshot_with_any_file_damaged_is_refused(
+    index: SearchIndex, tmp_path: Path, damage: Callable[[bytes], bytes]
+) -> None:
+    index.save(tmp_path)
+    for file in sorted(tmp_path.iterdir()):
+        content = file.read_bytes()
+        if damage(content) == content:
+            continue
+        file.write_bytes(damage(content))
+        with pytest.raises(SnapshotError):
+            SearchIndex.load(tmp_path)
+        file.write_bytes(content)
+    assert SearchIndex.load(tmp_path).chunk(0) == index.chunk(0)
 
 
 @pytest.mark.parametrize("version", ["format", "analyzer"])

@@ -427,6 +427,26 @@ async def test_a_damaged_snapshot_does_not_hide_the_one_in_the_image(
         await until(lambda: state(library, "liara") is SetState.FRESH)
 
 
+async def test_a_damaged_snapshot_gives_way_to_the_one_before_it_until_the_rebuild(
+    tmp_path: Path, official: Repository
+) -> None:
+    library = library_of(tmp_path, liara(official.url))
+    await library.refresh("liara")
+    official.commit({"public/llms/paas/disks.md": PAGE.format("The text, second edition.")})
+    await library.refresh("liara")
+    set_dir = tmp_path / "data" / "sets" / "liara"
+    current = set_dir / "snapshots" / (set_dir / "current").read_text(encoding="utf-8").strip()
+    texts = (current / "texts.bytes.npy").read_bytes()
+    (current / "texts.bytes.npy").write_bytes(texts.replace(b"second", b"\xffecond"))
+    again = library_of(tmp_path, liara(official.url))
+    again.load()
+    assert "first edition" in text_of(again, "liara")
+    assert "texts.bytes.npy is damaged" in (again.status("liara").reason or "")
+    async with running(again):
+        await until(lambda: state(again, "liara") is SetState.FRESH)
+    assert "second edition" in text_of(again, "liara")
+
+
 async def test_a_data_folder_that_cannot_be_written_still_serves_and_says_why(
     tmp_path: Path, starter: Path, official: Repository
 ) -> None:
