@@ -24,6 +24,7 @@ class HeadDeadlineProtocol(HttpToolsProtocol):
     head_timeout_seconds: ClassVar[float]
     _bytes_besides_body = 0
     _head_timer: asyncio.TimerHandle | None = None
+    _rest_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the clock: a connection that says nothing is closed, too."""
@@ -31,8 +32,9 @@ class HeadDeadlineProtocol(HttpToolsProtocol):
         self._start_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the clock."""
+        """Stop the clocks."""
         self._end_head()
+        self._end_rest()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -58,6 +60,7 @@ class HeadDeadlineProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """Start the clock for a further request on the connection."""
         super().on_message_begin()
+        self._end_rest()
         if self._head_timer is None:
             self._start_head()
 
@@ -65,6 +68,20 @@ class HeadDeadlineProtocol(HttpToolsProtocol):
         """Stop the clock: the body has a deadline of its own."""
         self._end_head()
         super().on_headers_complete()
+
+    def on_response_complete(self) -> None:
+        """Give a request that was answered before its body came some time for the rest.
+
+        uvicorn stops its own clock at the first byte of it, and would wait without end.
+        """
+        if self.cycle.response_complete and self.cycle.more_body:
+            self._rest_timer = self.loop.call_later(self.head_timeout_seconds, self._give_up)
+        super().on_response_complete()
+
+    def _end_rest(self) -> None:
+        if self._rest_timer is not None:
+            self._rest_timer.cancel()
+            self._rest_timer = None
 
     def _start_head(self) -> None:
         self._bytes_besides_body = 0

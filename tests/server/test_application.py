@@ -334,6 +334,22 @@ def test_a_client_that_is_slow_with_its_headers_or_body_is_let_go(environ: dict[
         assert slow_body.startswith(b"HTTP/1.1 408 ")
 
 
+@pytest.mark.parametrize("rest", [b"{", b"{" * 9])
+def test_a_body_that_comes_after_its_answer_holds_no_connection(
+    environ: dict[str, str], rest: bytes
+) -> None:
+    head = b"POST /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{"
+    with (
+        serving(environ | {"REQUEST_TIMEOUT_SECONDS": "0.2"}) as served,
+        socket.create_connection(("127.0.0.1", served.port), timeout=10) as connection,
+    ):
+        connection.sendall(head)
+        assert connection.recv(65_536).startswith(b"HTTP/1.1 405 ")
+        connection.sendall(rest)
+        # Ends when the server closes the connection, and not before.
+        read_all(connection)
+
+
 def test_two_host_headers_get_400(served: Served) -> None:
     request = (
         b"GET / HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\nConnection: close\r\n\r\n"
