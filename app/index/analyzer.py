@@ -9,6 +9,7 @@ import re
 from enum import IntEnum
 from functools import lru_cache
 from itertools import pairwise
+from threading import local
 from typing import NamedTuple
 
 import snowballstemmer
@@ -33,7 +34,16 @@ _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
     "\U00020000-\U0003ffff]+"
 )
-_english = snowballstemmer.stemmer("english")
+
+
+class _EnglishStemmer(local):
+    """One stemmer a thread: it keeps the word that it works on in itself."""
+
+    def __init__(self) -> None:
+        self.stem_word = snowballstemmer.stemmer("english").stemWord
+
+
+_english = _EnglishStemmer()
 
 
 class Form(IntEnum):
@@ -115,7 +125,7 @@ def _unspaced_terms(word: str) -> tuple[Term, ...]:
 def stem(word: str) -> str:
     """Return the stem of a case-folded word: Persian endings, or the Porter2 English stemmer."""
     if word.isascii():
-        return str(_english.stemWord(word)) if word.isalpha() else word
+        return str(_english.stem_word(word)) if word.isalpha() else word
     if persian.is_persian(word):
         return persian.stem(word)
     return word
