@@ -121,12 +121,12 @@ def page_text(index: SearchIndex, page: Page) -> str:
 
 
 def page_sections(index: SearchIndex, page: Page) -> tuple[PageSection, ...]:
-    """Return the sections of a page, in order."""
+    """Return the sections of a page, in order; without those that were left out of the index."""
     sections: list[PageSection] = []
     base = 0
     for entry in page.documents:
         text = index.source(entry.path)
-        sections += _document_sections(entry, text, base)
+        sections += _document_sections(index, entry, text, base)
         base += len(text) + len(_JOINT)
     return tuple(sections)
 
@@ -264,24 +264,36 @@ def _words(key: str) -> str:
     return normalize_letters(key).replace("/", " ").replace("-", " ").casefold()
 
 
-def _document_sections(entry: DocumentEntry, text: str, base: int) -> list[PageSection]:
+def _document_sections(
+    index: SearchIndex, entry: DocumentEntry, text: str, base: int
+) -> list[PageSection]:
     # Not from the chunks: a short section shares the chunk of its neighbour.
     headings = [item for item in _headings(text) if item.text != entry.title]
+    indexed = _indexed_lines(index, entry)
     seen: Counter[str] = Counter()
     sections = []
     for number, heading in enumerate(headings):
         slug = _plain(heading.text)
-        following = (item.start for item in headings[number + 1 :] if item.level <= heading.level)
-        sections.append(
-            PageSection(
-                heading=heading.text,
-                anchor=heading.anchor or (f"{slug}{seen[slug]}" if seen[slug] else slug),
-                start=base + heading.start,
-                end=base + next(following, len(text)),
+        later = headings[number + 1 :]
+        following = next((item for item in later if item.level <= heading.level), None)
+        last_line = following.line - 1 if following else text.count("\n") + 1
+        # A list of all pages, as sites put it below each of theirs, is in no chunk.
+        if any(first <= last_line and last >= heading.line for first, last in indexed):
+            sections.append(
+                PageSection(
+                    heading=heading.text,
+                    anchor=heading.anchor or (f"{slug}{seen[slug]}" if seen[slug] else slug),
+                    start=base + heading.start,
+                    end=base + (following.start if following else len(text)),
+                )
             )
-        )
         seen[slug] += 1
     return sections
+
+
+def _indexed_lines(index: SearchIndex, entry: DocumentEntry) -> list[tuple[int, int]]:
+    numbers = range(entry.first_chunk, entry.first_chunk + entry.chunk_count)
+    return [(chunk.start_line, chunk.end_line) for chunk in map(index.chunk, numbers)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,6 +302,7 @@ class _Heading:
     text: str
     anchor: str
     start: int
+    line: int
 
 
 def _headings(text: str) -> list[_Heading]:
@@ -304,6 +317,7 @@ def _headings(text: str) -> list[_Heading]:
             text=" ".join(_MARKUP.sub(r"\1", inline.content).split())[:_MAX_HEADING_CHARS],
             anchor=explicit[1] if (explicit := _EXPLICIT_ID.search(inline.content)) else "",
             start=starts[token.map[0]],
+            line=token.map[0] + 1,
         )
         for token, inline in pairwise(tokens)
         if token.type == "heading_open" and token.level == 0 and token.map

@@ -181,6 +181,16 @@ def test_a_section_runs_from_its_heading_over_its_subsections(index: SearchIndex
     assert "حذف" not in shown
 
 
+def test_a_list_of_all_pages_below_each_page_is_no_section(build: Build) -> None:
+    listed = "## all links\n\n[All pages](https://docs.example.ir/all-links-llms.txt)\n"
+    text = f"# A\n\ntext\n\n## See also\n\n[B](b.md)\n\n{listed}"
+    index = build({"a.md": with_link("a.md", text)})
+    page, _ = find_page(index, f"{PREFIX}a/")
+    sections = page_sections(index, page)
+    assert [section.heading for section in sections] == ["See also"]
+    assert page_text(index, page)[sections[0].start : sections[0].end].endswith("[B](b.md)\n\n")
+
+
 @pytest.mark.parametrize(
     "name",
     ["حذف دیسک", "#حذف-دیسک", "حذف\u200cديسك", "## حذف دیسک", "%D8%AD%D8%B0%D9%81", "حذف  دیسک؟"],
