@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from urllib.parse import quote, unquote, urlsplit
 
 MAX_LINE_CHARS = 200
+MAX_SENTENCE_CHARS = 1000
 MAX_URL_CHARS = 1000
 # A line is cut to so many times its length before it is cleaned: an argument may have megabytes.
 _READ_PER_SHOWN = 20
@@ -50,9 +51,11 @@ _BRACKET_END = rf"[\]］】〕⟧〗⁆❳]|{_AMP}(?:rbrack;|rsqb;|#0*93;?|#x0*5
 _NUMERAL = r"[\d²³¹⁰-⁹₀-₉①-⓿]"
 # What may stand before a forged `[3]` and still leave it at the head of its line for a reader:
 # blanks, list and quote markers, emphasis, a numbered item, a task box, an HTML tag or entity.
+# Taken once and kept by the look-ahead: a possessive group of alternatives does not match as it
+# should before Python 3.11.5, which some systems still have.
 _LEAD = (
-    rf"^(?P<lead>(?:\[[ xX]\]|</?[A-Za-z][^<>\[\]\n]{{0,80}}>|(?<!\()[0-9]{{1,9}}[.)][ \t]"
-    rf"|(?!{_BRACKET})(?:&\#?\w{{1,12}};|[^\w\n]))*+)"
+    rf"^(?=(?P<lead>(?:\[[ xX]\]|</?[A-Za-z][^<>\[\]\n]{{0,80}}>|(?<!\()[0-9]{{1,9}}[.)][ \t]"
+    rf"|(?!{_BRACKET})(?:&\#?\w{{1,12}};|[^\w\n]))*))(?P=lead)"
 )
 _FORGED_CITATION = re.compile(
     rf"{_LEAD}(?:{_BRACKET})"
@@ -107,6 +110,17 @@ def neutralise_line(text: str, max_chars: int = MAX_LINE_CHARS) -> str:
     line = " ".join(_visible(text[: _READ_PER_SHOWN * max_chars]).split()) + "…" * is_cut
     line = _defuse_links(_escape_tags(line))
     line = _break_citations(_URL_IN_LINE.sub(": / /", line))
+    return line if len(line) <= max_chars else line[: max_chars - 1].rstrip() + "…"
+
+
+def neutralise_sentence(text: str, max_chars: int = MAX_SENTENCE_CHARS) -> str:
+    """Return a sentence of our own that repeats an argument or what a tool said, as one line.
+
+    Other than in a title, URLs stay: the sentence may be about one.
+    """
+    is_cut = len(text) > _READ_PER_SHOWN * max_chars
+    line = " ".join(_visible(text[: _READ_PER_SHOWN * max_chars]).split()) + "…" * is_cut
+    line = neutralise_text(line)
     return line if len(line) <= max_chars else line[: max_chars - 1].rstrip() + "…"
 
 

@@ -25,7 +25,13 @@ from app.library.config import ALL_LAYERS, SetOptions
 from app.library.library import Answering, DocumentLibrary
 from app.library.status import IndexBlock, SetState, SetStatus, revision
 from app.models import DocumentSetSpec, SearchResult
-from app.retrieval.grounding import envelope, neutralise_line, neutralise_text, neutralise_url
+from app.retrieval.grounding import (
+    envelope,
+    neutralise_line,
+    neutralise_sentence,
+    neutralise_text,
+    neutralise_url,
+)
 from app.retrieval.passages import Passage, build_passages, header
 from app.retrieval.search import search
 from app.server.metrics import Metrics
@@ -243,7 +249,7 @@ class DocsTools:
             "layer_filters": [ALL_LAYERS, *(layer.name for layer in spec.layers)],
             **_resolved(options),
             "state": status.state,
-            "reason": status.reason,
+            "reason": status.reason and neutralise_sentence(status.reason),
             "building": status.building,
             "dense": dense_report(self._library.vector_status(set_id)),
             "index": None if status.index is None else self._block(status.index),
@@ -286,7 +292,7 @@ class DocsTools:
             "state": answering.state,
         }
         if answering.reason:
-            answer["reason"] = answering.reason
+            answer["reason"] = neutralise_sentence(answering.reason)
         if not result.matched or not passages:
             answer["note"] = NO_MATCH
         if result.degraded:

@@ -1,7 +1,8 @@
 """The tools about Liara, over the document set `liara`.
 
 A tool checks its arguments, asks one layer below, and hands the result to rendering.py or
-liara_rendering.py.
+liara_rendering.py. What it refuses is a sentence (DocsError, neutralised by mcp_server.py), or a
+rendered answer with documents in it (ToolError, shown as it is).
 """
 
 import json
@@ -12,15 +13,11 @@ from typing import Annotated, Any
 
 from anyio.to_thread import run_sync
 from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import CallToolResult, ToolAnnotations
 from pydantic import Field
 
-from app.errors import (
-    DocumentNotFoundError,
-    InvalidArgumentError,
-    InvalidQueryError,
-    UnknownPlatformError,
-)
+from app.errors import DocumentNotFoundError, InvalidArgumentError, InvalidQueryError
 from app.index.dense import DenseLeg
 from app.liara.corpus import LIARA_SET_ID
 from app.liara.diagnosis import diagnose
@@ -59,7 +56,6 @@ MAX_QUERY_CHARS = 300
 MAX_HITS = 8
 DEFAULT_HITS = 5
 MAX_PAGE_CHARS = 8000
-MAX_ERROR_CHARS = 500
 MAX_NEEDS = 10
 MAX_NEED_CHARS = 80
 HITS_A_NEED = 3
@@ -222,11 +218,11 @@ class LiaraTools:
         try:
             page, anchor = find_page(corpus.index, url)
         except DocumentNotFoundError as error:
-            raise DocumentNotFoundError(_unknown_page(corpus, url)) from error
+            raise ToolError(_unknown_page(corpus, url)) from error
         sections = page_sections(corpus.index, page)
         chosen = find_section(sections, section or anchor)
         if section and chosen is None:
-            raise InvalidArgumentError(_unknown_section(corpus, page, section, sections))
+            raise ToolError(_unknown_section(corpus, page, section, sections))
         return corpus.result(_page_answer(corpus, page, sections, chosen, anchor, max(offset, 0)))
 
     async def platform_docs(
@@ -249,7 +245,7 @@ class LiaraTools:
         ] = [],  # noqa: B006  (pydantic copies it, and nothing here changes it)
     ) -> CallToolResult:
         """Return the pages, the reference and a search for each need."""
-        found = _platform(platform)
+        found = resolve_platform(platform)
         corpus = self._corpus()
         wanted, notes = _needs(needs)
         queries = [_need_query(need, found) for need in wanted]
@@ -307,7 +303,7 @@ class LiaraTools:
         """Judge a liara.json."""
         if not content.strip():
             raise InvalidArgumentError("content is empty: send the text of the liara.json.")
-        named = _platform(platform).name if platform.strip() else None
+        named = resolve_platform(platform).name if platform.strip() else None
         report = validate_liara_json(content, named)
         corpus = self._corpus()
         return corpus.result(manifest_answer(corpus, report))
@@ -322,14 +318,6 @@ class LiaraTools:
 
     async def _dense(self, corpus: Corpus, query: str) -> DenseLeg:
         return await self._library.dense_leg(LIARA_SET_ID, corpus.index, query)
-
-
-def _platform(name: str) -> Platform:
-    try:
-        return resolve_platform(name)
-    except UnknownPlatformError as error:
-        # The sentence repeats the name, which may be anything.
-        raise UnknownPlatformError(neutralise_line(str(error), MAX_ERROR_CHARS)) from error
 
 
 def _needs(needs: list[str]) -> tuple[list[str], list[str]]:

@@ -34,6 +34,7 @@ from app import __version__
 from app.errors import DocsError
 from app.liara.corpus import LIARA_SET_ID
 from app.library.library import DocumentLibrary
+from app.retrieval.grounding import neutralise_sentence
 from app.server import completions, docs_tools, liara_prompts, liara_tools
 from app.server.argument_aliases import accept_arguments
 from app.server.logging_setup import fields
@@ -70,6 +71,7 @@ _LIST_HINT = CacheHint(ttl_ms=300_000, scope="public")
 # A call that outlived its deadline keeps its worker thread until it ends; there are 40.
 _MAX_OVERDUE_CALLS = 16
 _MAX_PROBLEMS_SHOWN = 5
+_MAX_NAME_CHARS = 100
 
 T = TypeVar("T")
 
@@ -146,8 +148,9 @@ class DocsServer(MCPServer[Any]):
         except ResourceError as error:
             refusal = _cause(error, DocsError)
             if refusal is None:
-                raise
-            raise ResourceNotFoundError(str(refusal)) from None
+                # The SDK's own sentence: it repeats the address.
+                raise type(error)(neutralise_sentence(str(error))) from None
+            raise ResourceNotFoundError(refusal_text(refusal)) from None
 
     async def get_prompt(
         self,
@@ -167,13 +170,12 @@ class DocsServer(MCPServer[Any]):
             if refusal is None:
                 logger.exception("prompt failed %s", fields(prompt=name))
                 raise MCPError(INTERNAL_ERROR, "The prompt could not be rendered.") from None
-            raise MCPError(INVALID_PARAMS, _sentence(refusal)) from None
+            raise MCPError(INVALID_PARAMS, refusal_text(refusal)) from None
 
     async def _check_prompt(self, name: str, arguments: dict[str, Any]) -> None:
         prompts = {prompt.name: prompt for prompt in await self.list_prompts()}
         if name not in prompts:
-            known = ", ".join(prompts) or "none"
-            raise MCPError(INVALID_PARAMS, f"There is no prompt {name[:100]!r}. Prompts: {known}.")
+            raise MCPError(INVALID_PARAMS, _unknown("prompt", name, prompts))
         expected = prompts[name].arguments or []
         missing = [item.name for item in expected if item.required and item.name not in arguments]
         if missing:
@@ -227,15 +229,15 @@ class DocsServer(MCPServer[Any]):
         """Return the error that the model is shown: the same one when it is a crash."""
         known = await self._tool(name)
         if known is None:
-            names = ", ".join(sorted(self._tool_names))
-            return ToolError(f"There is no tool {name[:100]!r}. Tools: {names}.")
+            return ToolError(_unknown("tool", name, sorted(self._tool_names)))
         refusal = error.__cause__
         if isinstance(refusal, ValidationError):
             arguments = ", ".join(known.input_schema.get("properties", {}))
-            return ToolError(f"{_sentence(refusal)} Arguments of {name}: {arguments}.")
-        if isinstance(refusal, DocsError | ToolError | ResourceError):
-            crashed = isinstance(error, UnexpectedToolError) and not isinstance(refusal, DocsError)
-            return error if crashed else ToolError(str(refusal))
+            return ToolError(f"{refusal_text(refusal)} Arguments of {name}: {arguments}.")
+        if isinstance(refusal, DocsError):
+            return ToolError(refusal_text(refusal))
+        if isinstance(refusal, ToolError | ResourceError):
+            return error if isinstance(error, UnexpectedToolError) else ToolError(str(refusal))
         return error
 
     async def _tool(self, name: str) -> Any:
@@ -288,16 +290,26 @@ def build_server(
     return server
 
 
-def _sentence(refusal: BaseException) -> str:
-    """Say what is wrong, without the documentation links and echoed values of pydantic."""
-    if not isinstance(refusal, ValidationError):
-        return str(refusal)
+def refusal_text(refusal: DocsError | ValidationError) -> str:
+    """Say what is wrong in one line that a model may read.
+
+    The one place for it: lower layers repeat arguments and what git said as they are. Pydantic's
+    links and echoed values are left out.
+    """
+    if isinstance(refusal, DocsError):
+        return neutralise_sentence(str(refusal))
     problems = refusal.errors(include_url=False, include_context=False, include_input=False)
     said = [
         f"{'.'.join(map(str, problem['loc']))}: {problem['msg'].removeprefix('Value error, ')}"
         for problem in problems[:_MAX_PROBLEMS_SHOWN]
     ]
-    return "The arguments do not fit: " + "; ".join(said) + "."
+    return neutralise_sentence("The arguments do not fit: " + "; ".join(said) + ".")
+
+
+def _unknown(kind: str, name: str, known: Iterable[str]) -> str:
+    names = ", ".join(known) or "none"
+    shown = neutralise_sentence(repr(name), _MAX_NAME_CHARS)
+    return f"There is no {kind} {shown}. {kind.capitalize()}s: {names}."
 
 
 E = TypeVar("E", bound=BaseException)

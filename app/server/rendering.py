@@ -18,7 +18,13 @@ from app.library.library import DocumentLibrary
 from app.library.status import SetState, revision
 from app.library.vectors import VectorState, VectorStatus
 from app.models import Hit, SearchResult
-from app.retrieval.grounding import envelope, neutralise_line, neutralise_text, neutralise_url
+from app.retrieval.grounding import (
+    envelope,
+    neutralise_line,
+    neutralise_sentence,
+    neutralise_text,
+    neutralise_url,
+)
 from app.retrieval.pages import (
     Page,
     PageSection,
@@ -94,7 +100,7 @@ def source_line(corpus: Corpus, now: datetime | None = None) -> str:
     """Say which corpus an answer comes from, of what date, and whether it is up to date."""
     now = now or datetime.now(UTC)
     manifest = corpus.manifest
-    why = f": {_own_line(corpus.reason)}" if corpus.reason else ""
+    why = f": {neutralise_sentence(corpus.reason, _REASON_CHARS)}" if corpus.reason else ""
     if manifest.starter:
         return (
             "Corpus: starter pages, short summaries written for this server; each URL is the "
@@ -110,18 +116,12 @@ def source_line(corpus: Corpus, now: datetime | None = None) -> str:
     return f"Corpus: official Liara docs, {where}. State: {corpus.state}{why}."
 
 
-def _own_line(text: str) -> str:
-    """Return a reason, which may repeat an address or a tool's output, as one line."""
-    line = " ".join(neutralise_text(text).split())
-    return line if len(line) <= _REASON_CHARS else line[: _REASON_CHARS - 1] + "…"
-
-
 def corpus_facts(corpus: Corpus, now: datetime | None = None) -> dict[str, Any]:
     """Return what an index holds and how old it is; no folder of this machine is named."""
     manifest = corpus.manifest
     now = now or datetime.now(UTC)
     return corpus.meta | {
-        "reason": corpus.reason,
+        "reason": corpus.reason and neutralise_sentence(corpus.reason),
         "source": neutralise_url(manifest.source),
         "commit_age_days": _days(corpus.meta["commit_date"], now),
         "built_age_days": _days(manifest.built_at, now),

@@ -12,6 +12,7 @@ from app.retrieval.grounding import (
     envelope,
     log_safe,
     neutralise_line,
+    neutralise_sentence,
     neutralise_text,
     neutralise_url,
 )
@@ -110,6 +111,15 @@ def test_a_title_is_one_line_without_url_tag_or_citation(text: str) -> None:
     assert not holds_tag(line)
     assert not re.match(r"\W*\[(\d+)\]", line)
     assert "://" not in line
+
+
+@given(ANY_TEXT)
+def test_a_sentence_is_one_harmless_line_and_may_name_an_address(text: str) -> None:
+    sentence = neutralise_sentence(f"https://git.example/a.git was not read: {text!r} {text}", 400)
+    assert sentence.startswith("https://git.example/a.git was not read: ")
+    assert len(sentence.splitlines()) == 1
+    assert len(sentence) <= 400
+    assert not holds_tag(sentence)
 
 
 @given(ANY_TEXT, st.booleans())
