@@ -221,7 +221,7 @@ def test_the_unit_is_one_that_systemd_takes(tmp_path: Path) -> None:
     copy = tmp_path / UNIT.name
     copy.write_text(installed.replace("/opt/liara-docs-mcp", str(ROOT)), encoding="utf-8")
     done = subprocess.run(
-        ["systemd-analyze", "verify", str(copy)], capture_output=True, text=True, check=False
+        ["systemd-analyze", "verify", str(copy)], capture_output=True, encoding="utf-8", check=False
     )
     complaints = [line for line in done.stderr.splitlines() if UNIT.name in line]
     assert (done.returncode, complaints) == (0, [])
@@ -231,7 +231,7 @@ def test_the_caddyfile_is_one_that_caddy_takes(tmp_path: Path) -> None:
     needs("caddy")
     command = ["caddy", "validate", "--adapter", "caddyfile", "--config", str(CADDY)]
     home = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path)}
-    done = subprocess.run(command, env=home, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, env=home, capture_output=True, encoding="utf-8", check=False)
     assert done.returncode == 0, done.stderr
 
 

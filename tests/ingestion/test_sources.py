@@ -473,7 +473,7 @@ def test_a_credential_helper_of_the_machine_is_used(
 def running_in_groups(groups: list[int]) -> list[str]:
     """Return the processes of process groups that are not dead yet."""
     shown = subprocess.run(
-        ["ps", "-A", "-o", "pgid=,stat=,args="], capture_output=True, check=True, text=True
+        ["ps", "-A", "-o", "pgid=,stat=,args="], capture_output=True, check=True, encoding="utf-8"
     ).stdout
     rows = [line.split(None, 2) for line in shown.splitlines()]
     return [row[2] for row in rows if int(row[0]) in groups and not row[1].startswith("Z")]

@@ -51,13 +51,15 @@ def request(number: int, method: str, **params: Any) -> str:
 @pytest.fixture
 def process(environ: dict[str, str]) -> Iterator["subprocess.Popen[str]"]:
     """A stdio server in which something else prints, too."""
+    # As most people start it: the interpreter's own switch would hide a buffer that is left.
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     with subprocess.Popen(
         [sys.executable, "-c", STRAY_PRINTS],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         encoding="utf-8",
-        env=os.environ | environ,
+        env=buffered | environ,
         cwd=Path(__file__).parents[2],
     ) as started:
         yield started
