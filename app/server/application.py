@@ -7,9 +7,9 @@ import io
 import logging
 import sys
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, redirect_stdout
 from dataclasses import replace
-from typing import Any
+from typing import Any, TextIO
 from urllib.parse import urlsplit
 
 from mcp.server.mcpserver import MCPServer
@@ -120,12 +120,21 @@ async def serve_stdio(settings: Settings) -> None:
         tool_timeout_seconds=settings.tool_timeout_seconds,
         until_ready=running.loaded.wait,
     )
-    # The SDK claims descriptor 1 before the library's task gets to run, and points it at standard
-    # error; unbuffered, no stray print can be flushed to the client afterwards.
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(write_through=True)
-    async with running.serve():
-        await server.run_stdio_async()
+    with redirect_stdout(_unbuffered_stdout()):
+        async with running.serve():
+            await server.run_stdio_async()
+
+
+def _unbuffered_stdout() -> TextIO:
+    """Return standard output without any buffer, as `python -u` has it.
+
+    The SDK claims descriptor 1 before the library's task gets to run, and points it at standard
+    error: a stray print goes there at once, instead of to the client when a buffer is flushed.
+    """
+    if not isinstance(sys.stdout, io.TextIOWrapper):
+        return sys.stdout
+    raw = io.FileIO(sys.stdout.fileno(), "w", closefd=False)
+    return io.TextIOWrapper(raw, encoding="utf-8", errors="replace", write_through=True)
 
 
 def open_library(
