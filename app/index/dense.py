@@ -149,7 +149,9 @@ class DenseIndex:
     def cosines(self, query: Float32Array) -> Float64Array:
         """Return the cosine of each chunk with a query's vector of the same dimension."""
         wanted = _without(query[np.newaxis], self._axes)[0]
-        cosines: Float64Array = (self._vectors @ wanted).astype(np.float64)
+        # One thread: those of a matrix product wait for each other on a busy machine, 12 ms at
+        # 4,000 chunks instead of 0.2. Vectors of int8 would take 5 to 10 times as long as these.
+        cosines: Float64Array = np.vecdot(self._vectors, wanted).astype(np.float64)
         return cosines
 
     def publish(self, set_dir: Path) -> Path:
