@@ -294,7 +294,7 @@ class HostGuard:
 
 
 class TokenGuard:
-    """Ask for the static bearer token; 401 without it."""
+    """Ask for the static bearer token; 401 without it, in the terms of RFC 6750."""
 
     def __init__(self, app: ASGIApp, token: str, on_refusal: Callable[[str], None]) -> None:
         """Guard `app`; `on_refusal` is told `token` for each refusal."""
@@ -304,13 +304,18 @@ class TokenGuard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or answer it here."""
-        if self._accepts(Headers(scope=scope).getlist("authorization")):
+        values = Headers(scope=scope).getlist("authorization")
+        if self._accepts(values):
             await self._app(scope, receive, send)
             return
         self._on_refusal("token")
-        challenge = {"WWW-Authenticate": 'Bearer realm="liara-docs-mcp"'}
-        body = {"error": "a bearer token is needed: Authorization: Bearer <token>"}
-        await JSONResponse(body, 401, challenge)(scope, receive, send)
+        challenge = 'Bearer realm="liara-docs-mcp"'
+        error = "a bearer token is needed: Authorization: Bearer <token>"
+        if values:
+            challenge += ', error="invalid_token"'
+            error = "the Authorization header holds no valid bearer token"
+        refusal = JSONResponse({"error": error}, 401, {"WWW-Authenticate": challenge})
+        await refusal(scope, receive, send)
 
     def _accepts(self, values: Iterable[str]) -> bool:
         headers = list(values)

@@ -278,5 +278,7 @@ def test_anything_but_the_right_token_gets_401_with_a_challenge(
 ) -> None:
     response = with_token("right-token").post("/mcp", headers=headers)
     assert response.status_code == 401
-    assert response.headers["WWW-Authenticate"].startswith("Bearer")
-    assert response.json()["error"]
+    challenge = response.headers["WWW-Authenticate"]
+    assert challenge.startswith('Bearer realm="')
+    assert ('error="invalid_token"' in challenge) == bool(headers)
+    assert ("needed" in response.json()["error"]) == (not headers)
