@@ -31,7 +31,13 @@ from app.retrieval.grounding import neutralise_line, neutralise_text
 from app.retrieval.search import PARTS, search
 from app.retrieval.snippets import snippet
 from app.server import doctor
-from app.server.application import create_app, leaves_out_config, open_library, serve_stdio
+from app.server.application import (
+    create_app,
+    leaves_out_config,
+    leaves_out_reindex,
+    open_library,
+    serve_stdio,
+)
 from app.server.listener import uvicorn_config
 from app.server.logging_setup import configure_logging
 from app.server.metrics import Metrics
@@ -344,5 +350,10 @@ def _findings(settings: Settings) -> Iterator[doctor.Finding]:
             doctor.Severity.WARNING,
             "the address is public: `serve` leaves out the sets of the config without MCP_TOKEN"
             " or ALLOW_ANONYMOUS=1",
+        )
+    if leaves_out_reindex(settings):
+        yield doctor.Finding(
+            doctor.Severity.WARNING,
+            "the address is public: `serve` leaves out the tool reindex without MCP_TOKEN",
         )
     yield from doctor.check_sets(open_library(settings, Metrics()))

@@ -9,6 +9,7 @@ import re
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -58,6 +59,7 @@ class Settings:
     liara: bool
     sync_on_start: bool
     liara_refresh: str | None
+    stale_after: timedelta | None
     data_dir: Path
     home: Path | None
     image_dir: Path | None
@@ -153,6 +155,16 @@ def _seconds(low: float, high: float) -> Callable[[str, str], float]:
         return float(raw)
 
     return parse
+
+
+def _age(name: str, raw: str) -> timedelta | None:
+    if raw.lower() == "off":
+        return None
+    found = re.fullmatch(r"([1-9]\d{0,3})([hd])", raw, re.ASCII)
+    if found is None:
+        raise _refuse(name, raw, "an age such as 12h or 30d is expected, or off")
+    number = int(found[1])
+    return timedelta(hours=number) if found[2] == "h" else timedelta(days=number)
 
 
 def _log_level(name: str, raw: str) -> str:
@@ -252,7 +264,13 @@ VARIABLES: tuple[Variable, ...] = (
         "0",
         "`1` serves the sets of the config on a public address without `MCP_TOKEN`.",
     ),
-    Variable("REINDEX", "reindex", _flag, "off", "`on` offers the tool `reindex` over HTTP, too."),
+    Variable(
+        "REINDEX",
+        "reindex",
+        _flag,
+        "off",
+        "`on` offers the tool `reindex` over HTTP, too; on a public address only with `MCP_TOKEN`.",
+    ),
     Variable("LIARA", "liara", _flag, "on", "`off` leaves out the Liara set and its tools."),
     Variable(
         "SYNC_ON_START",
@@ -268,6 +286,14 @@ VARIABLES: tuple[Variable, ...] = (
         None,
         "How often the Liara docs are fetched: `6h`, `1d`, a cron expression in UTC, or `off`.",
         shown_default="6h; off with SYNC_ON_START=0",
+    ),
+    Variable(
+        "STALE_AFTER",
+        "stale_after",
+        _age,
+        "30d",
+        "Age such as `12h` or `30d`: an index that was not compared with its git source for longer"
+        " is called stale; `off` never does.",
     ),
     Variable(
         "DATA_DIR",

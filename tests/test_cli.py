@@ -131,6 +131,17 @@ def test_doctor_warns_that_a_public_address_leaves_out_the_sets_of_the_config(
     assert "leaves out the sets of the config" not in capsys.readouterr().out
 
 
+def test_doctor_warns_that_a_public_address_leaves_out_reindex(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("REINDEX", "on")
+    assert main(["doctor"]) == 0
+    assert "leaves out the tool reindex" not in capsys.readouterr().out
+    monkeypatch.setenv("PUBLIC_URL", "https://mcp.example.com")
+    assert main(["doctor"]) == 0
+    assert "leaves out the tool reindex" in capsys.readouterr().out
+
+
 def test_a_bad_allowlist_is_found_before_anything_is_served(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,4 +1,5 @@
 from dataclasses import fields
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,8 @@ def test_every_field_belongs_to_one_variable_and_the_home_folder() -> None:
         ("TOOL_TIMEOUT_SECONDS", "0", "0.1 to 600"),
         ("TOOL_TIMEOUT_SECONDS", "nan", "0.1 to 600"),
         ("MAX_BODY_BYTES", "12", "1024 to"),
+        ("STALE_AFTER", "a month", "12h or 30d"),
+        ("STALE_AFTER", "0d", "12h or 30d"),
     ],
 )
 def test_a_bad_value_is_refused_with_its_variable_and_what_is_accepted(
@@ -102,3 +105,16 @@ def test_a_flag_takes_the_usual_words_for_no(value: str) -> None:
 def test_the_table_has_one_row_for_each_variable() -> None:
     rows = settings_table().splitlines()[2:]
     assert [row.split("`")[1] for row in rows] == [variable.name for variable in VARIABLES]
+
+
+@pytest.mark.parametrize(
+    ("text", "age"),
+    [
+        ("12h", timedelta(hours=12)),
+        ("7d", timedelta(days=7)),
+        ("off", None),
+        ("", timedelta(days=30)),
+    ],
+)
+def test_an_age_is_hours_days_or_off(text: str, age: timedelta | None) -> None:
+    assert Settings.from_env({"STALE_AFTER": text}).stale_after == age

@@ -7,9 +7,10 @@ the snapshot of another process, replaces the reference and never the index.
 import hashlib
 import logging
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
@@ -46,7 +47,8 @@ CONFIG_CHANGED = "the config of this set has changed since its index was built"
 class DocumentSet:
     """A document set with the index that answers for it now.
 
-    `starter_dir` holds pages that stand in until the set has a snapshot of its own.
+    `starter_dir` holds pages that stand in until the set has a snapshot of its own. The index of
+    a git source that was not compared with it for longer than `stale_after` counts as stale.
     """
 
     def __init__(
@@ -56,6 +58,8 @@ class DocumentSet:
         data_dir: Path,
         image_dir: Path | None = None,
         starter_dir: Path | None = None,
+        stale_after: timedelta | None = None,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """Name the folders; nothing is read before `load`."""
         self.options = options
@@ -69,6 +73,9 @@ class DocumentSet:
         self._image_set_dir = image_dir / "sets" / options.spec.id if image_dir else None
         self._starter_dir = starter_dir
         self._starter_set_dir = data_dir / "starter" / options.spec.id
+        self._stale_after = stale_after
+        self._now = now
+        self._checked_at: datetime | None = None
         self._swap = threading.Lock()
         self._seen_current: tuple[int, int] | None = None
         self._source_stat: str | None = None
@@ -93,6 +100,7 @@ class DocumentSet:
     def load(self) -> None:
         """Take the newest readable snapshot, of the data folder or the image; else the starter."""
         self._note_current()
+        self._note_checked()
         self.index = self._load_newest()
         if self.index is None:
             self.index = self._load_starter()
@@ -101,6 +109,7 @@ class DocumentSet:
 
     def adopt_newer(self) -> bool:
         """Take the current snapshot of the data folder if another process has published one."""
+        self._note_checked()
         if not self._note_current():
             if self._is_configured_anew():
                 # The other process names what it built from just after its snapshot.
@@ -138,7 +147,10 @@ class DocumentSet:
         self._source_stat = stat
         if self.index is None or not self.has_own_index or self._is_configured_anew():
             return True
-        return stat not in {self.index.manifest.stat_fingerprint, self._unchanged_stat}
+        if stat not in {self.index.manifest.stat_fingerprint, self._unchanged_stat}:
+            return True
+        self._checked_at = self._now()
+        return False
 
     def build(
         self, progress: Progress | None = None, *, unless_done_since: datetime | None = None
@@ -182,6 +194,7 @@ class DocumentSet:
             self.last_error = self.behind = self.unavailable = None
             self._built_from = _digest(spec)
         self._done_marker.write_text(self._built_from, encoding="utf-8")
+        self._note_checked()
         if built is not previous:
             return "refreshed"
         return "adopted" if adopted else "unchanged"
@@ -196,7 +209,7 @@ class DocumentSet:
         state, reason = self._state(index, building)
         if index is None:
             return SetStatus(
-                self.spec.id, state, reason, building, None, None, self.last_error, {}, 0
+                self.spec.id, state, reason, building, None, None, None, self.last_error, {}, 0
             )
         manifest = index.manifest
         built_at = datetime.fromisoformat(manifest.built_at)
@@ -207,6 +220,7 @@ class DocumentSet:
             building=building,
             index=self._block(index, state),
             age_seconds=max((datetime.now(UTC) - built_at).total_seconds(), 0.0),
+            checked_at=self._checked(index).isoformat(timespec="seconds"),
             last_error=self.last_error,
             languages=manifest.languages,
             pages=len(index.pages),
@@ -222,9 +236,19 @@ class DocumentSet:
         if building:
             return SetState.BUILDING, _joined("a new index is being built", self.last_error)
         behind = self.behind or (CONFIG_CHANGED if self._is_configured_anew() else None)
-        if behind or self.unavailable or self.last_error:
-            return SetState.STALE, _joined(behind, self.unavailable, self.last_error)
+        unchecked = self._why_unchecked(index)
+        if behind or unchecked or self.unavailable or self.last_error:
+            return SetState.STALE, _joined(behind, unchecked, self.unavailable, self.last_error)
         return SetState.FRESH, None
+
+    def _why_unchecked(self, index: SearchIndex) -> str | None:
+        """Say that nobody has looked for too long; a local source is looked at with each ask."""
+        if self._stale_after is None or not self.is_git:
+            return None
+        age = self._now() - self._checked(index)
+        if age <= self._stale_after:
+            return None
+        return f"this index was last compared with its source {_spoken(age)} ago"
 
     def _why_empty(self, index: SearchIndex | None, building: bool) -> str:
         if building:
@@ -265,6 +289,18 @@ class DocumentSet:
     @property
     def _shown_source(self) -> str:
         return self._without_folders(display_source(self.spec.source))
+
+    def _checked(self, index: SearchIndex) -> datetime:
+        built_at = datetime.fromisoformat(index.manifest.built_at)
+        if self._checked_at is None or index.manifest.starter:
+            return built_at
+        return max(built_at, self._checked_at)
+
+    def _note_checked(self) -> None:
+        """Look when a refresh last ended well, in this process or in another."""
+        with suppress(OSError):
+            done_at = datetime.fromtimestamp(self._done_marker.stat().st_mtime, UTC)
+            self._checked_at = max(done_at, self._checked_at or done_at)
 
     @property
     def _done_marker(self) -> Path:
@@ -358,6 +394,11 @@ class DocumentSet:
 
 def _joined(*reasons: str | None) -> str:
     return "; ".join(reason for reason in reasons if reason)
+
+
+def _spoken(age: timedelta) -> str:
+    hours = int(age.total_seconds() // 3600)
+    return f"{age.days} days" if age.days > 1 else f"{hours} hours" if hours > 1 else "an hour"
 
 
 @lru_cache(maxsize=256)

@@ -8,7 +8,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
@@ -42,6 +42,7 @@ class Answering:
     index: SearchIndex
     state: SetState
     reason: str | None
+    checked_at: str | None
 
 
 class DocumentLibrary:
@@ -60,12 +61,13 @@ class DocumentLibrary:
         sync_on_start: bool = True,
         ask_wait_seconds: float = ASK_WAIT_SECONDS,
         poll_seconds: float = POLL_SECONDS,
+        stale_after: timedelta | None = None,
         on_event: OnEvent | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """Take the built-in sets and the config's; nothing is read before `load`.
 
-        Without `encoders` search is by words only.
+        Without `encoders` search is by words only, without `stale_after` age makes nothing stale.
         """
         self._data_dir = data_dir
         self._image_dir = image_dir
@@ -78,6 +80,8 @@ class DocumentLibrary:
         self._ask_wait_seconds = ask_wait_seconds
         self._poll_seconds = poll_seconds
         self._on_event: OnEvent = on_event or _ignore
+        self._stale_after = stale_after
+        self._now = now
         self._jobs = RefreshJobs(self._on_event, now)
         self._watchers: dict[str, tuple[str, asyncio.Task[None]]] = {}
         self._loaded = False
@@ -200,8 +204,8 @@ class DocumentLibrary:
             raise _empty(status)
         # The old index answers while the source is known to be newer: that is stale to a reader.
         if status.state is SetState.BUILDING and served.behind:
-            return Answering(index, SetState.STALE, served.behind)
-        return Answering(index, status.state, status.reason)
+            return Answering(index, SetState.STALE, served.behind, status.checked_at)
+        return Answering(index, status.state, status.reason, status.checked_at)
 
     async def dense_leg(self, set_id: str, index: SearchIndex, query: str) -> DenseLeg:
         """Return what dense search adds to a query over `index`; it waits for the encoder.
@@ -276,6 +280,8 @@ class DocumentLibrary:
             data_dir=self._data_dir,
             image_dir=self._image_dir,
             starter_dir=self._starter_dir if is_liara else None,
+            stale_after=self._stale_after,
+            now=self._now,
         )
 
     def _start_first_sync(self, served: DocumentSet) -> None:

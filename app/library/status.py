@@ -61,7 +61,7 @@ class SetStatus:
 
     `building` is true while a job runs, whatever the state: starter pages stay `starter` and a
     set without an index stays `empty` until the job is done. `age_seconds` counts from the
-    build of the index.
+    build of the index; `checked_at` is when it was last known to equal its source.
     """
 
     id: str
@@ -70,6 +70,7 @@ class SetStatus:
     building: bool
     index: IndexBlock | None
     age_seconds: float | None
+    checked_at: str | None
     last_error: str | None
     languages: Mapping[str, int]
     pages: int

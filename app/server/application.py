@@ -29,7 +29,7 @@ from app.embeddings.registry import EmbeddingOptions, Encoders
 from app.errors import SettingsError
 from app.liara.corpus import LIARA_SPEC
 from app.library.config import DocsConfig, SetOptions, find_config, load_config
-from app.library.library import DocumentLibrary
+from app.library.library import ASK_WAIT_SECONDS, DocumentLibrary
 from app.library.schedule import Schedule
 from app.models import DocumentSetSpec
 from app.server.health import HealthEndpoints
@@ -61,13 +61,15 @@ def create_app(settings: Settings) -> Starlette:
         logger.warning("%s", warning)
     metrics = Metrics()
     library = open_library(settings, metrics, liara_only=leaves_out_config(settings))
+    if leaves_out_reindex(settings):
+        logger.error("reindex is not offered: the address is public and MCP_TOKEN is not set")
     metrics.watch(library)
     running = RunningLibrary(library)
     server = build_server(
         library,
         metrics,
         transport="http",
-        reindex_enabled=settings.reindex,
+        reindex_enabled=settings.reindex and not leaves_out_reindex(settings),
         tool_timeout_seconds=settings.tool_timeout_seconds,
         until_ready=running.loaded.wait,
     )
@@ -176,6 +178,9 @@ def open_library(
         config=replace(config, sets=sets),
         encoders=_encoders(settings),
         sync_on_start=settings.sync_on_start,
+        stale_after=settings.stale_after,
+        # The call needs some of its time for the answer itself.
+        ask_wait_seconds=min(ASK_WAIT_SECONDS, settings.tool_timeout_seconds / 2),
         on_event=metrics.on_library_event,
     )
 
@@ -214,8 +219,16 @@ def _encoders(settings: Settings) -> Encoders:
 
 def leaves_out_config(settings: Settings) -> bool:
     """Whether `serve` leaves out the sets of the config: they may be a team's own."""
-    is_open = settings.mcp_token is None and not settings.allow_anonymous
-    return is_open and _is_public(settings)
+    return _is_open_to_strangers(settings) and not settings.allow_anonymous
+
+
+def leaves_out_reindex(settings: Settings) -> bool:
+    """Whether `serve` leaves out the tool that REINDEX asks for: strangers could call it."""
+    return settings.reindex and _is_open_to_strangers(settings)
+
+
+def _is_open_to_strangers(settings: Settings) -> bool:
+    return settings.mcp_token is None and _is_public(settings)
 
 
 def _is_public(settings: Settings) -> bool:

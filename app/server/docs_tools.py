@@ -34,8 +34,7 @@ from app.retrieval.grounding import (
 )
 from app.retrieval.passages import Passage, build_passages, header
 from app.retrieval.search import search
-from app.server.metrics import Metrics
-from app.server.rendering import dense_report
+from app.server.rendering import age_in_days, config_error, dense_report
 
 Transport = Literal["http", "stdio"]
 
@@ -46,8 +45,10 @@ MIN_CONTEXT_CHARS = 500
 MAX_CONTEXT_CHARS = 50_000
 # With eight passages, at most half of an answer comes from one page: a long section needs room.
 PAGE_SHARE = 2
-# A client over HTTP waits 30 s or more; progress cannot be told to it, so it is let go before.
+# A client over HTTP waits 30 s or more; progress cannot be told to it, so it is let go before,
+# and in any case before the call's own deadline.
 HTTP_REINDEX_SECONDS = 20.0
+DEADLINE_SHARE = 0.8
 PROGRESS_SECONDS = 0.5
 MAX_SKIPPED_SHOWN = 20
 MAX_COMPLETIONS = 100
@@ -61,16 +62,17 @@ NO_MATCH = (
 def register(
     server: MCPServer[Any],
     library: DocumentLibrary,
-    metrics: Metrics,
     *,
     transport: Transport,
     reindex_enabled: bool,
+    tool_timeout_seconds: float = 30,
 ) -> None:
     """Add the tools and the resource template to a server.
 
     Over HTTP no folder of this machine is shown, and reindex returns before it is done.
     """
-    tools = DocsTools(library, transport)
+    wait_seconds = min(HTTP_REINDEX_SECONDS, tool_timeout_seconds * DEADLINE_SHARE)
+    tools = DocsTools(library, transport, wait_seconds)
     read_only = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
     server.tool(annotations=read_only, structured_output=False)(tools.list_docs)
     server.tool(annotations=read_only, structured_output=False)(tools.ask_docs)
@@ -94,9 +96,15 @@ def register(
 class DocsTools:
     """The tools over one library, as one transport shows them."""
 
-    def __init__(self, library: DocumentLibrary, transport: Transport) -> None:
-        """Answer from `library`."""
+    def __init__(
+        self,
+        library: DocumentLibrary,
+        transport: Transport,
+        wait_seconds: float = HTTP_REINDEX_SECONDS,
+    ) -> None:
+        """Answer from `library`; over HTTP reindex waits for so many seconds."""
         self._library = library
+        self._wait_seconds = wait_seconds
         self._over_http = transport == "http"
 
     async def list_docs(self) -> str:
@@ -112,9 +120,9 @@ class DocsTools:
         if library.config.problems:
             answer["left_out"] = list(library.config.problems)
         if library.config_error:
-            # The sentence names files of this machine.
-            told = "the edited config is not valid; the one before it is in use"
-            answer["config_error"] = told if self._over_http else library.config_error
+            # The library's own sentence names files of this machine.
+            told = config_error(library) if self._over_http else library.config_error
+            answer["config_error"] = told
         return _json(answer)
 
     async def ask_docs(
@@ -193,7 +201,7 @@ class DocsTools:
         self._library.spec(set_id)
         job = asyncio.ensure_future(self._library.refresh(set_id))
         if self._over_http:
-            await asyncio.wait({job}, timeout=HTTP_REINDEX_SECONDS)
+            await asyncio.wait({job}, timeout=self._wait_seconds)
         else:
             await self._tell_progress(context, set_id, job)
         status = self._library.status(set_id)
@@ -251,6 +259,7 @@ class DocsTools:
             "state": status.state,
             "reason": status.reason and neutralise_sentence(status.reason),
             "building": status.building,
+            "checked_at": status.checked_at,
             "dense": dense_report(self._library.vector_status(set_id)),
             "index": None if status.index is None else self._block(status.index),
         }
@@ -290,6 +299,9 @@ class DocsTools:
             "root": None if self._over_http else manifest.root,
             "rev": rev,
             "state": answering.state,
+            "built_at": manifest.built_at,
+            "checked_at": answering.checked_at,
+            "age_days": age_in_days(manifest.rev_date or manifest.built_at),
         }
         if answering.reason:
             answer["reason"] = neutralise_sentence(answering.reason)
@@ -359,7 +371,10 @@ def _resolved(options: SetOptions) -> dict[str, Any]:
         "top_k": options.top_k,
         "chunk_max_chars": spec.chunk_max_chars,
         "max_context_chars": options.max_context_chars,
+        "base_url": spec.base_url,
+        "title_from": spec.title_from,
         "refresh": options.refresh.text if options.refresh else None,
+        "webhook": options.webhook_secret_env is not None,
     }
 
 

@@ -13,7 +13,7 @@ from app import __version__
 from app.library.library import DocumentLibrary
 from app.library.status import SetState, SetStatus
 from app.library.vectors import VectorStatus
-from app.server.rendering import dense_report, takes_part
+from app.server.rendering import config_error, dense_report, takes_part
 from app.server.security import Allowlist
 
 _NO_STORE = {"Cache-Control": "no-store"}
@@ -40,7 +40,8 @@ class HealthEndpoints:
             "embeddings": self._embeddings(),
             "allowed_hosts": str(self._allowlist.state),
             "token": self._token,
-            "config_error": self._library.config_error,
+            "config_error": config_error(self._library),
+            "left_out": list(self._library.config.problems),
             "docs": {status.id: _set_report(status, dense[status.id]) for status in statuses},
         }
         return JSONResponse(body, headers=_NO_STORE)
@@ -56,7 +57,8 @@ class HealthEndpoints:
         if not self._library.ready:
             return "starting"
         lost = any(leg is not None and not takes_part(leg) for leg in dense.values())
-        return "degraded" if lost or any(map(_is_degraded, statuses)) else "ok"
+        unserved = self._library.config_error or self._library.config.problems
+        return "degraded" if lost or unserved or any(map(_is_degraded, statuses)) else "ok"
 
     def _embeddings(self) -> dict[str, Any] | None:
         """Describe the endpoint and what replicas share; None where no set has a model."""
@@ -95,6 +97,7 @@ def _set_report(status: SetStatus, dense: VectorStatus | None) -> dict[str, Any]
             "rev": index.rev,
             "rev_date": index.rev_date,
             "built_at": index.built_at,
+            "checked_at": status.checked_at,
             "files": index.files,
             "chunks": index.chunks,
             "skipped": len(index.skipped),

@@ -37,7 +37,6 @@ from app.retrieval.pages import (
 )
 from app.retrieval.search import search
 from app.server.liara_rendering import diagnosis_answer, manifest_answer
-from app.server.metrics import Metrics
 from app.server.platform_guide import NeedAnswer, platform_guide
 from app.server.rendering import (
     Corpus,
@@ -118,7 +117,7 @@ so, and for a valid file what the deployment will do. Mend errors and check agai
 for the user to decide."""
 
 
-def register(server: MCPServer[Any], library: DocumentLibrary, metrics: Metrics) -> None:
+def register(server: MCPServer[Any], library: DocumentLibrary) -> None:
     """Add the Liara tools to a server."""
     tools = LiaraTools(library)
     described: list[tuple[Callable[..., CallToolResult | Awaitable[CallToolResult]], str, str]] = [

@@ -281,10 +281,14 @@ def build_server(
         until_ready=until_ready,
     )
     if has_liara:
-        liara_tools.register(server, library, metrics)
+        liara_tools.register(server, library)
         liara_prompts.register(server)
     docs_tools.register(
-        server, library, metrics, transport=transport, reindex_enabled=reindex_enabled
+        server,
+        library,
+        transport=transport,
+        reindex_enabled=reindex_enabled,
+        tool_timeout_seconds=tool_timeout_seconds,
     )
     completions.register(server, library)
     return server

@@ -52,6 +52,7 @@ class Corpus:
     state: SetState
     reason: str | None
     dense: VectorStatus | None = None
+    checked_at: str | None = None
 
     @classmethod
     def current(cls, library: DocumentLibrary, set_id: str) -> "Corpus":
@@ -61,7 +62,8 @@ class Corpus:
             EmptySetError: The set has no index yet.
         """
         index, status = library.index(set_id), library.status(set_id)
-        return cls(index, status.state, status.reason, library.vector_status(set_id))
+        dense = library.vector_status(set_id)
+        return cls(index, status.state, status.reason, dense, status.checked_at)
 
     @property
     def manifest(self) -> Manifest:
@@ -85,6 +87,7 @@ class Corpus:
             "commit": None if self.manifest.starter else self.manifest.rev,
             "commit_date": None if self.manifest.starter else self.manifest.rev_date,
             "built_at": self.manifest.built_at,
+            "checked_at": self.checked_at,
         }
 
     def result(self, text: str) -> CallToolResult:
@@ -107,12 +110,11 @@ def source_line(corpus: Corpus, now: datetime | None = None) -> str:
             f"official page that says more. Built {_dated(manifest.built_at, now)}. "
             f"State: {corpus.state}{why}."
         )
-    read = f"read {_dated(manifest.built_at, now)}"
+    where = "a local copy"
     if manifest.rev:
-        dated = f" of {_dated(manifest.rev_date, now)}" if manifest.rev_date else f", {read}"
+        dated = f" of {_dated(manifest.rev_date, now)}" if manifest.rev_date else ""
         where = f"commit {manifest.rev[:_SHORT_COMMIT]}{dated}"
-    else:
-        where = f"a local copy, {read}"
+    where += f", last checked {_dated(corpus.checked_at or manifest.built_at, now)}"
     return f"Corpus: official Liara docs, {where}. State: {corpus.state}{why}."
 
 
@@ -123,8 +125,8 @@ def corpus_facts(corpus: Corpus, now: datetime | None = None) -> dict[str, Any]:
     return corpus.meta | {
         "reason": corpus.reason and neutralise_sentence(corpus.reason),
         "source": neutralise_url(manifest.source),
-        "commit_age_days": _days(corpus.meta["commit_date"], now),
-        "built_age_days": _days(manifest.built_at, now),
+        "commit_age_days": age_in_days(corpus.meta["commit_date"], now),
+        "built_age_days": age_in_days(manifest.built_at, now),
         "pages": len(corpus.index.pages),
         "files": manifest.files,
         "chunks": len(corpus.index),
@@ -134,6 +136,13 @@ def corpus_facts(corpus: Corpus, now: datetime | None = None) -> dict[str, Any]:
         "dense": dense_report(corpus.dense),
         "version": __version__,
     }
+
+
+def config_error(library: DocumentLibrary) -> str | None:
+    """Say that an edit of the config is not in use; why stays in the log, with its file names."""
+    if library.config_error is None:
+        return None
+    return "the edited config is not valid; the one before it is in use"
 
 
 def takes_part(dense: VectorStatus | None) -> bool:
@@ -343,16 +352,18 @@ def _address(url: str | None, anchor: str, path: str) -> str:
 
 def _dated(moment: str, now: datetime) -> str:
     """Return the day of an ISO 8601 moment and how long ago it was."""
-    days = _days(moment, now)
+    days = age_in_days(moment, now)
     if days is None:
         return neutralise_line(moment, 40)
     age = "today" if days == 0 else "1 day old" if days == 1 else f"{days} days old"
     return f"{moment[:10]} ({age})"
 
 
-def _days(moment: str | None, now: datetime) -> int | None:
+def age_in_days(moment: str | None, now: datetime | None = None) -> int | None:
+    """Return how many whole days ago an ISO 8601 moment was; None for anything else."""
     if moment is None:
         return None
+    now = now or datetime.now(UTC)
     try:
         then = datetime.fromisoformat(moment)
     except ValueError:

@@ -337,6 +337,46 @@ async def test_a_schedule_fetches_a_git_source_when_its_moment_has_come(tmp_path
         await until(lambda: library.index("team").manifest.rev == second)
 
 
+async def test_an_index_that_nobody_compared_with_its_source_for_long_is_stale(
+    tmp_path: Path,
+) -> None:
+    clock = FakeClock()
+    clock.now = datetime.now(UTC)
+    repository = Repository.create(tmp_path / "team", {"a.md": "# A\n\nThe text of one.\n"})
+    spec = DocumentSetSpec(id="team", source=repository.url)
+    keys: dict[str, Any] = {"now": clock, "stale_after": timedelta(days=7)}
+    library = library_of(tmp_path, spec, **keys)
+    assert (await library.refresh("team")).state is SetState.FRESH
+    built_at = library.index("team").manifest.built_at
+    clock.advance(days=6)
+    assert state(library, "team") is SetState.FRESH
+    clock.advance(days=2, hours=1)
+    status = library.status("team")
+    assert status.state is SetState.STALE
+    assert "8 days ago" in (status.reason or "")
+    answering = await library.for_answer("team")
+    assert (answering.state, answering.reason) == (SetState.STALE, status.reason)
+    # A look that finds nothing new is enough, in this process or in another.
+    marker = tmp_path / "data" / "sets" / "team" / "refreshed"
+    os.utime(marker, (clock.now.timestamp(), clock.now.timestamp()))
+    library.load()
+    assert state(library, "team") is SetState.FRESH
+    assert library.index("team").manifest.built_at == built_at
+    assert (library.status("team").checked_at or "") > built_at
+    restarted = library_of(tmp_path, spec, **keys)
+    restarted.load()
+    assert state(restarted, "team") is SetState.FRESH
+
+
+async def test_age_alone_makes_no_local_folder_stale(tmp_path: Path, notes: Path) -> None:
+    clock = FakeClock()
+    clock.now = datetime.now(UTC)
+    library = library_of(tmp_path, notes_spec(notes), now=clock, stale_after=timedelta(days=7))
+    await library.refresh("notes")
+    clock.advance(days=80)
+    assert (await library.for_answer("notes")).state is SetState.FRESH
+
+
 async def test_a_failed_refresh_is_tried_again_later(tmp_path: Path) -> None:
     clock = FakeClock()
     folder = tmp_path / "team"

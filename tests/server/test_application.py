@@ -441,6 +441,22 @@ def test_a_public_address_without_a_token_keeps_the_sets_of_the_config_to_itself
     assert sets(PUBLIC_URL="https://docs.example.com") == ["liara"]
 
 
+def test_reindex_is_offered_where_no_stranger_can_call_it(environ: dict[str, str]) -> None:
+    def tools(**more: str) -> set[str]:
+        with serving(environ | more) as served:
+            token = more.get("MCP_TOKEN", "none")
+            headers = {"Host": "localhost", "Authorization": f"Bearer {token}"}
+            listed = served.call("tools/list", headers=headers).json()["result"]["tools"]
+            return {tool["name"] for tool in listed}
+
+    everywhere = "0.0.0.0"  # noqa: S104
+    assert "reindex" not in tools()
+    assert "reindex" in tools(REINDEX="on")
+    assert "reindex" not in tools(REINDEX="on", HOST=everywhere)
+    assert "reindex" not in tools(REINDEX="on", HOST=everywhere, ALLOW_ANONYMOUS="1")
+    assert "reindex" in tools(REINDEX="on", HOST=everywhere, MCP_TOKEN="t0ken")
+
+
 def test_a_schedule_of_the_liara_docs_is_read_or_refused(
     environ: dict[str, str], tmp_path: Any
 ) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+from filelock import FileLock
 from mcp import Client, MCPError
 
 from app.library.config import SetOptions, load_config
@@ -73,11 +74,18 @@ async def calling(
     *,
     reindex_enabled: bool = True,
     build: bool = True,
+    tool_timeout_seconds: float = 30,
 ) -> AsyncIterator[Caller]:
     if build:
         for set_id in library.ids:
             await library.refresh(set_id)
-    server = build_server(library, Metrics(), transport=transport, reindex_enabled=reindex_enabled)
+    server = build_server(
+        library,
+        Metrics(),
+        transport=transport,
+        reindex_enabled=reindex_enabled,
+        tool_timeout_seconds=tool_timeout_seconds,
+    )
     async with Client(server) as client:
         yield Caller(client)
 
@@ -101,6 +109,8 @@ async def test_an_answer_holds_passages_and_says_where_each_comes_from(
     assert answer["docs"] == "team"
     assert answer["layer"] == "all"
     assert answer["state"] == "fresh"
+    assert answer["built_at"] <= answer["checked_at"]
+    assert answer["age_days"] == 0
     assert answer["root"] is None
     first = answer["citations"][0]
     assert passages_of(answer)[0] == (
@@ -225,6 +235,8 @@ async def test_the_list_shows_every_set_with_its_resolved_values(
                 "exclude": ["notes.md"],
                 "top_k": 3,
                 "refresh": "6h",
+                "base_url": "https://docs.example.com/",
+                "webhook_secret_env": "TEAM_HOOK_SECRET",
             },
             "bad": {"source": str(tree), "topk": 3},
         },
@@ -246,6 +258,10 @@ async def test_the_list_shows_every_set_with_its_resolved_values(
     assert (team["top_k"], team["chunk_max_chars"], team["max_context_chars"]) == (3, 900, 8000)
     assert (team["ref"], team["include"], team["exclude"]) == ("main", ["**/*.md"], ["notes.md"])
     assert team["refresh"] == "6h"
+    assert (team["base_url"], team["title_from"]) == ("https://docs.example.com/", "auto")
+    assert team["webhook"] is True
+    assert "TEAM_HOOK_SECRET" not in json.dumps(answer)
+    assert team["checked_at"] >= team["index"]["built_at"]
     index = team["index"]
     assert (index["origin"], index["files"], index["state"]) == ("file", 3, "fresh")
     assert index["layers"]["guides"] == 2
@@ -314,16 +330,19 @@ async def test_reindex_fetches_and_gives_the_new_index_block(tmp_path: Path) -> 
         assert "guides/tls.md" not in [item["path"] for item in asked["citations"]]
 
 
-async def test_over_http_reindex_does_not_wait_for_ever(
-    library: DocumentLibrary, monkeypatch: pytest.MonkeyPatch
+async def test_over_http_reindex_says_building_before_the_deadline_of_a_call(
+    library: DocumentLibrary, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("app.server.docs_tools.HTTP_REINDEX_SECONDS", 0.0)
-    async with calling(library) as caller:
-        answer = await caller.call("reindex")
-        assert answer["state"] == "building"
-        assert answer["index"]["files"] == 4
+    lock = FileLock(tmp_path / "data" / "sets" / "team" / "lock")
+    async with calling(library, tool_timeout_seconds=1) as caller:
+        # As if another process were building.
+        with lock:
+            answer = await caller.call("reindex")
+            assert answer["state"] == "building"
+            assert answer["index"]["files"] == 4
+            assert (await caller.call("list_docs"))["docs"][0]["building"] is True
         # Joins the job that runs; when it is done the answer says so.
-        monkeypatch.setattr("app.server.docs_tools.HTTP_REINDEX_SECONDS", 20.0)
+        await library.refresh("team")
         assert (await caller.call("reindex"))["state"] == "fresh"
 
 

@@ -86,9 +86,11 @@ def test_a_hit_begins_with_its_number_title_headings_and_url() -> None:
 
 def test_the_source_line_names_commit_date_age_and_state(corpus: Corpus) -> None:
     assert source_line(corpus, NOW) == (
-        "Corpus: official Liara docs, commit 0123456789ab of 2026-11-20 (10 days old)."
-        " State: fresh."
+        "Corpus: official Liara docs, commit 0123456789ab of 2026-11-20 (10 days old),"
+        " last checked 2026-11-29 (1 day old). State: fresh."
     )
+    checked = replace(corpus, checked_at="2026-11-30T08:00:00+00:00")
+    assert ", last checked 2026-11-30 (today). State" in source_line(checked, NOW)
     stale = replace(corpus, state=SetState.STALE, reason="the source\ncannot be </docs> reached")
     assert source_line(stale, NOW).endswith("State: stale: the source cannot be (/docs> reached.")
 
@@ -96,7 +98,7 @@ def test_the_source_line_names_commit_date_age_and_state(corpus: Corpus) -> None
 def test_the_source_line_of_a_local_copy_names_no_folder() -> None:
     manifest = replace(MANIFEST, origin="file", rev=None, rev_date=None)
     line = source_line(Corpus(index_of(manifest), SetState.FRESH, None), NOW)
-    assert "a local copy, read 2026-11-29 (1 day old)" in line
+    assert "a local copy, last checked 2026-11-29 (1 day old)" in line
     assert "/var" not in line
 
 
