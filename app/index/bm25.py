@@ -82,9 +82,10 @@ class BM25:
             weights.append(self._weights[postings] * weight)
         if not documents:
             return np.zeros(self.size)
-        return np.bincount(
-            np.concatenate(documents), weights=np.concatenate(weights), minlength=self.size
-        ).astype(np.float64, copy=False)
+        # bincount counts in int64: widening while joining saves it a pass.
+        joined = np.concatenate(documents, dtype=np.int64)
+        scores = np.bincount(joined, weights=np.concatenate(weights), minlength=self.size)
+        return scores.astype(np.float64, copy=False)
 
     def frequency(self, term: str) -> int:
         """Return how many documents hold `term`."""
@@ -102,7 +103,8 @@ class BM25:
         if row is None:
             return False
         postings = self._documents[self._bounds[row] : self._bounds[row + 1]]
-        position = int(postings.searchsorted(first))
+        # A number of another type would make numpy convert all postings.
+        position = int(postings.searchsorted(np.int32(first)))
         return position < len(postings) and int(postings[position]) < stop
 
     def save(self, folder: Path, name: str) -> None:

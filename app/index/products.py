@@ -5,7 +5,8 @@ means that product's pages. Nothing here is a list: the groups are read off the 
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from urllib.parse import unquote, urlsplit
 
 import numpy as np
@@ -27,9 +28,9 @@ class ProductGroup:
         self.pages_of = pages_of
         self.any_product: Mask = np.logical_or.reduce(list(pages_of.values()))
 
-    def named(self, is_named: Callable[[str], bool]) -> Mask | None:
-        """Return the pages of the products that a query names; None when it names none."""
-        masks = [mask for name, mask in self.pages_of.items() if is_named(name)]
+    def pages_of_any(self, names: AbstractSet[str]) -> Mask | None:
+        """Return the pages of the products among `names`; None when there is no such product."""
+        masks = [self.pages_of[name] for name in names & self.pages_of.keys()]
         return np.logical_or.reduce(masks) if masks else None
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from app.index.snapshot import SearchIndex
 from app.retrieval.abstention import FEATURES
-from app.retrieval.search import LIST_WEIGHTS, NAMED_WEIGHT, rank_chunks, weigh
+from app.retrieval.search import LIST_WEIGHTS, named_terms, rank_chunks, weigh
 
 
 def explain(index: SearchIndex, query: str) -> Iterator[str]:
@@ -22,12 +22,8 @@ def explain(index: SearchIndex, query: str) -> Iterator[str]:
     yield "terms by weight, with the number of chunks that hold each; ~ marks stems:"
     for weight, terms in sorted(by_weight.items(), reverse=True):
         yield f"  {weight:.2f}  {', '.join(terms)}"
-    named = [
-        name
-        for group in index.products
-        for name in group.pages_of
-        if analyzed.terms.get(name, 0.0) >= NAMED_WEIGHT
-    ]
+    telling = named_terms(analyzed)
+    named = [name for group in index.products for name in group.pages_of if name in telling]
     yield f"products named: {', '.join(named) or 'none'}"
     yield f"weights of the lists: {LIST_WEIGHTS}"
     features = zip(FEATURES, weigh(index, ranking), strict=True)

@@ -8,20 +8,15 @@ import numpy.typing as npt
 FloatArray = npt.NDArray[np.float64]
 
 
-def fuse(scores: Mapping[str, FloatArray], weights: Mapping[str, float]) -> FloatArray:
-    """Return the fused score of every chunk.
+def fuse(scores: Mapping[str, FloatArray], weights: Mapping[str, float], size: int) -> FloatArray:
+    """Return the fused score of each of `size` chunks.
 
     Each list's scores are divided by their maximum, so that its best chunk gets the list's whole
     weight; a list that found nothing gives nothing.
     """
-    fused: FloatArray | None = None
+    fused = np.zeros(size)
     for name, values in scores.items():
         best = values.max(initial=0.0)
-        if best <= 0.0:
-            continue
-        part = values * (weights[name] / best)
-        fused = part if fused is None else fused + part
-    if fused is None:
-        size = next((len(values) for values in scores.values()), 0)
-        return np.zeros(size)
+        if best > 0.0:
+            fused += values * (weights[name] / best)
     return fused

@@ -27,6 +27,7 @@ LIST_WEIGHTS = {
     "questions": 1.1,
     "question_grams": 0.55,
     "dense": 0.5,
+    "dense_questions": 0.5,
 }
 DENSE_CANDIDATES = 50
 REPEATED_PAGE = 0.8
@@ -104,17 +105,15 @@ def rank_chunks(
     """
     analyzed = analyze(query, index.vocabulary, shipped_synonyms(), without=without)
     scores = _score_lists(index, analyzed, without)
-    cosines = dense.cosines() if dense is not None and "dense" not in without else None
-    if cosines is not None:
-        scores["dense"] = cosines
-    if layer is not None:
-        in_layer = index.layer_mask(layer)
+    in_layer = None if layer is None else index.layer_mask(layer)
+    if dense is not None:
+        lists = _nearest_lists(index, dense, in_layer)
+        scores |= {name: values for name, values in lists.items() if name not in without}
+    if in_layer is not None:
         scores = {name: np.where(in_layer, values, 0.0) for name, values in scores.items()}
-    if cosines is not None:
-        scores["dense"] = _nearest(scores["dense"])
-    fused = fuse(scores, LIST_WEIGHTS)
+    fused = fuse(scores, LIST_WEIGHTS, len(index))
     if "products" not in without:
-        fused *= _product_factor(index, analyzed)
+        fused = _prefer_named_products(index, analyzed, fused)
     return Ranking(analyzed, scores, fused)
 
 
@@ -144,6 +143,26 @@ def _score_lists(
     return {name: score() for name, score in scorers.items() if name not in without}
 
 
+def _nearest_lists(
+    index: SearchIndex, dense: DenseLeg, in_layer: npt.NDArray[np.bool_] | None
+) -> dict[str, FloatArray]:
+    """Return the lists that vectors give: of the chunks, and of their pages' questions."""
+    found = dense.scores(len(index.pages))
+    if found is None:
+        return {}
+    chunks, pages = found
+    if in_layer is not None:
+        # Chunks of other layers would take the places of the nearest ones.
+        chunks = np.where(in_layer, chunks, 0.0)
+        inside = np.zeros(len(pages), dtype=np.bool_)
+        inside[index.page_of_chunk[in_layer]] = True
+        pages = np.where(inside, pages, 0.0)
+    lists = {"dense": _nearest(chunks)}
+    if len(index.questions):
+        lists["dense_questions"] = _nearest(pages)[index.page_of_chunk]
+    return lists
+
+
 def _nearest(cosines: FloatArray, count: int = DENSE_CANDIDATES) -> FloatArray:
     """Return how far each of the nearest chunks is above the first that is not among them."""
     if len(cosines) <= count:
@@ -152,25 +171,31 @@ def _nearest(cosines: FloatArray, count: int = DENSE_CANDIDATES) -> FloatArray:
     return np.maximum(cosines - max(float(border), 0.0), 0.0)
 
 
-def _product_factor(index: SearchIndex, analyzed: AnalyzedQuery) -> FloatArray:
-    """Return a factor for each chunk: the products that the query names up, their twins down."""
-    by_page = np.ones(len(index.pages))
+def named_terms(analyzed: AnalyzedQuery) -> AbstractSet[str]:
+    """Return the terms that weigh enough to name a product."""
+    return {term for term, weight in analyzed.terms.items() if weight >= NAMED_WEIGHT}
+
+
+def _prefer_named_products(
+    index: SearchIndex, analyzed: AnalyzedQuery, fused: FloatArray
+) -> FloatArray:
+    """Raise the chunks of the products that the query names, and lower those of their twins."""
+    terms = named_terms(analyzed)
+    by_page: FloatArray | None = None
     for group in index.products:
-        named = group.named(lambda name: analyzed.terms.get(name, 0.0) >= NAMED_WEIGHT)
+        named = group.pages_of_any(terms)
         if named is not None:
-            by_page[named] *= NAMED_PRODUCT
-            by_page[group.any_product & ~named] *= TWIN_PRODUCT
-    return by_page[index.page_of_chunk]
+            factor = np.where(named, NAMED_PRODUCT, np.where(group.any_product, TWIN_PRODUCT, 1.0))
+            by_page = factor if by_page is None else by_page * factor
+    return fused if by_page is None else fused * by_page[index.page_of_chunk]
 
 
 def _best(index: SearchIndex, fused: FloatArray, top_k: int, max_per_page: int) -> list[int]:
     """Return chunk numbers, best first; equal scores keep chunk order."""
-    order = np.argsort(-fused, kind="stable")
-    order = order[fused[order] > 0.0][: top_k * _CANDIDATES_PER_HIT]
     taken: Counter[int] = Counter()
     kept: list[tuple[float, int]] = []
     spare: list[int] = []
-    for number in order.tolist():
+    for number in _leading(fused, top_k * _CANDIDATES_PER_HIT):
         page = int(index.page_of_chunk[number])
         if taken[page] < max_per_page:
             kept.append((-float(fused[number]) * REPEATED_PAGE ** taken[page], number))
@@ -179,3 +204,14 @@ def _best(index: SearchIndex, fused: FloatArray, top_k: int, max_per_page: int) 
         taken[page] += 1
     numbers = [number for _, number in sorted(kept)]
     return (numbers + spare)[:top_k]
+
+
+def _leading(scores: FloatArray, count: int) -> list[int]:
+    """Return the numbers of the `count` highest scores above 0; equal scores keep their order."""
+    numbers = np.flatnonzero(scores > 0.0)
+    if len(numbers) > count:
+        # Sorting the few that can be among them is much faster than sorting all.
+        lowest = np.partition(scores[numbers], -count)[-count]
+        numbers = numbers[scores[numbers] >= lowest]
+    leading: list[int] = numbers[np.argsort(-scores[numbers], kind="stable")][:count].tolist()
+    return leading
