@@ -43,8 +43,10 @@ class Encoder(Protocol):
         """Return the vector of one query, within the encoder's deadline."""
         ...
 
-    async def encode_passages(self, texts: Sequence[str]) -> FloatArray:
-        """Return one row for each text of a batch."""
+    async def encode_passages(
+        self, texts: Sequence[str], *, as_queries: bool = False
+    ) -> FloatArray:
+        """Return one row for each text of a batch; questions are encoded as queries are."""
         ...
 
     async def aclose(self) -> None:

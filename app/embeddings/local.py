@@ -97,13 +97,15 @@ class LocalEncoder:
         """
         return await self._queries.vector(text, lambda: self._within_deadline(text))
 
-    async def encode_passages(self, texts: Sequence[str]) -> FloatArray:
+    async def encode_passages(
+        self, texts: Sequence[str], *, as_queries: bool = False
+    ) -> FloatArray:
         """Return one row for each text of a batch.
 
         Raises:
             DenseUnavailableError: The model is not installed, not loadable, or broke.
         """
-        rows = await self._in_thread(partial(self._encode, texts, queries=False))
+        rows = await self._in_thread(partial(self._encode, texts, queries=as_queries))
         check_variety(texts, rows)
         return rows
 

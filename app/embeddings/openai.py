@@ -289,8 +289,13 @@ class EndpointEncoder:
         """
         return await self._queries.vector(text, lambda: self._fetch(text))
 
-    async def encode_passages(self, texts: Sequence[str]) -> FloatArray:
-        """Return one row for each text of a batch.
+    async def encode_passages(
+        self,
+        texts: Sequence[str],
+        *,
+        as_queries: bool = False,
+    ) -> FloatArray:
+        """Return one row for each text of a batch; endpoints know no difference to queries.
 
         Raises:
             DenseUnavailableError: The endpoint could not be asked or gave no such rows.

@@ -1,6 +1,6 @@
-"""Vectors of the chunks, and their cosine with a query's.
+"""Vectors of the chunks and of the lay questions, and their cosine with a query's.
 
-    <set>/vectors/<corpus>-<model>/   stamp.json, vectors.npy, axes.npy
+    <set>/vectors/<corpus>-<model>/   stamp.json, chunks.*, questions.*
 
 They lie beside the snapshots, not in them: an index answers at once, and its vectors follow when
 the model has made them. A stamp says which index, model and dimension they belong to.
@@ -9,7 +9,7 @@ the model has made them. A stamp says which index, model and dimension they belo
 import hashlib
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -19,21 +19,12 @@ import numpy.typing as npt
 
 from app.errors import DenseReason, DenseUnavailableError, SnapshotError
 from app.index.arrays import load_array, load_json, save_array, save_json
+from app.index.centred import CentredVectors, Float32Array, Float64Array
 
-Float32Array = npt.NDArray[np.float32]
-Float64Array = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
 
 FORMAT = 1
 
-CENTRE_FROM_CHUNKS = 500
-"""From so many vectors on, what they share says something about the model, not the subject."""
-
-SHARED_DIRECTIONS = 3
-"""Taken out besides the mean ("all but the top", Mu and Viswanath 2018). Recall@5 of the vectors
-alone, multilingual-e5-small on data/eval/official-tune.jsonl: none .750, mean only .738, one
-.788, three .800, five .788, eight .781."""
-
-_TINY = 1e-6
 _PARTIAL = ".partial-"
 _KEEP = 2
 
@@ -47,6 +38,7 @@ class VectorStamp:
     model: str
     dimension: int
     chunks: int
+    questions: int
 
     @classmethod
     def from_json(cls, content: Any) -> Self:
@@ -95,43 +87,57 @@ class DenseLeg:
     query: Float32Array | None = None
     degraded: str | None = None
 
-    def cosines(self) -> Float64Array | None:
-        """Return the cosine of each chunk with the query, if dense search takes part."""
+    def scores(self, pages: int) -> tuple[Float64Array, Float64Array] | None:
+        """Return the cosine of each chunk, and of each page's nearest question, with the query.
+
+        Pages without a question have 0; None when dense search takes no part.
+        """
         if self.vectors is None or self.query is None:
             return None
-        return self.vectors.cosines(self.query)
+        return self.vectors.cosines(self.query), self.vectors.page_cosines(self.query, pages)
 
 
 class DenseIndex:
-    """One vector of length 1 for each chunk of an index; immutable."""
+    """One vector for each chunk of an index and for each lay question; immutable."""
 
-    def __init__(self, stamp: VectorStamp, vectors: Float32Array, axes: Float32Array) -> None:
+    def __init__(
+        self,
+        stamp: VectorStamp,
+        chunks: CentredVectors,
+        questions: CentredVectors,
+        page_of_question: IntArray,
+    ) -> None:
         """Take the parts as `build` makes them or `load` reads them."""
         self.stamp = stamp
-        self._vectors = vectors
-        self._axes = axes
+        self._chunks = chunks
+        self._questions = questions
+        self._page_of_question = page_of_question
 
     def __len__(self) -> int:
         """Return the number of chunks."""
-        return len(self._vectors)
+        return len(self._chunks)
 
     @classmethod
-    def build(cls, rows: Float32Array, *, corpus: str, model: str) -> "DenseIndex":
-        """Make the index of the model's vectors, one row a chunk.
-
-        What all vectors share is taken out: models of the e5 family put every text into a
-        narrow cone, and the rest tells the texts apart.
+    def build(
+        cls,
+        rows: Float32Array,
+        *,
+        corpus: str,
+        model: str,
+        questions: Float32Array | None = None,
+        page_of_question: Sequence[int] = (),
+    ) -> "DenseIndex":
+        """Make the index of the model's vectors: a row a chunk, and a row a question.
 
         Raises:
-            DenseUnavailableError: The rows tell nothing about the chunks.
+            DenseUnavailableError: The rows tell nothing about the texts.
         """
-        if not np.isfinite(rows).all():
-            raise DenseUnavailableError(DenseReason.NOT_FINITE, "a passage vector holds NaN")
-        if len(rows) > 1 and bool((np.abs(rows - rows[0]) < _TINY).all()):
-            raise DenseUnavailableError(DenseReason.DEGENERATE, "all passages have the same vector")
-        axes = _shared_axes(rows)
-        stamp = VectorStamp(FORMAT, corpus, model, rows.shape[1], len(rows))
-        return cls(stamp, _without(rows, axes), axes)
+        dimension = rows.shape[1]
+        if questions is None:
+            questions = np.empty((0, dimension), dtype=np.float32)
+        stamp = VectorStamp(FORMAT, corpus, model, dimension, len(rows), len(questions))
+        pages = np.asarray(page_of_question, dtype=np.int64)
+        return cls(stamp, CentredVectors.build(rows), CentredVectors.build(questions), pages)
 
     def check_query(self, query: Float32Array) -> None:
         """Refuse a query's vector that cannot be compared.
@@ -148,11 +154,14 @@ class DenseIndex:
 
     def cosines(self, query: Float32Array) -> Float64Array:
         """Return the cosine of each chunk with a query's vector of the same dimension."""
-        wanted = _without(query[np.newaxis], self._axes)[0]
-        # One thread: those of a matrix product wait for each other on a busy machine, 12 ms at
-        # 4,000 chunks instead of 0.2. Vectors of int8 would take 5 to 10 times as long as these.
-        cosines: Float64Array = np.vecdot(self._vectors, wanted).astype(np.float64)
-        return cosines
+        return self._chunks.cosines(query)
+
+    def page_cosines(self, query: Float32Array, pages: int) -> Float64Array:
+        """Return the cosine of each page's nearest question; at least 0."""
+        nearest = np.zeros(pages)
+        if len(self._questions):
+            np.maximum.at(nearest, self._page_of_question, self._questions.cosines(query))
+        return nearest
 
     def publish(self, set_dir: Path) -> Path:
         """Write the vectors below a set's folder, all or nothing; older ones are dropped.
@@ -165,8 +174,9 @@ class DenseIndex:
         target = folder / _name(self.stamp)
         partial = Path(tempfile.mkdtemp(prefix=_PARTIAL, dir=folder))
         try:
-            save_array(partial / "vectors.npy", self._vectors)
-            save_array(partial / "axes.npy", self._axes)
+            self._chunks.save(partial, "chunks")
+            self._questions.save(partial, "questions")
+            save_array(partial / "questions.pages.npy", self._page_of_question)
             save_json(partial / "stamp.json", asdict(self.stamp))
             partial.chmod(0o755)
             shutil.rmtree(target, ignore_errors=True)
@@ -184,11 +194,15 @@ class DenseIndex:
             SnapshotError: They are damaged or of another format.
         """
         stamp = VectorStamp.from_json(load_json(folder / "stamp.json"))
-        vectors = load_array(folder / "vectors.npy", np.float32)
-        axes = load_array(folder / "axes.npy", np.float32)
-        if vectors.shape != (stamp.chunks, stamp.dimension) or axes.shape[1:] != vectors.shape[1:]:
-            raise SnapshotError("the vectors have not the shape that their stamp says")
-        return cls(stamp, vectors, axes)
+        chunks = CentredVectors.load(folder, "chunks")
+        questions = CentredVectors.load(folder, "questions")
+        pages = load_array(folder / "questions.pages.npy", np.int64)
+        counts = (len(chunks), len(questions), len(pages))
+        if counts != (stamp.chunks, stamp.questions, stamp.questions):
+            raise SnapshotError("the vectors are not as many as their stamp says")
+        if {chunks.dimension, questions.dimension} != {stamp.dimension}:
+            raise SnapshotError("the vectors have not the dimension that their stamp says")
+        return cls(stamp, chunks, questions, pages)
 
 
 def find_vectors(
@@ -216,33 +230,6 @@ def find_vectors(
         else:
             return found
     raise refusal
-
-
-def _shared_axes(rows: Float32Array) -> Float32Array:
-    """Return what most vectors share: their mean, then the strongest directions around it.
-
-    No row at all for a small corpus, where that would be its subject.
-    """
-    if len(rows) < CENTRE_FROM_CHUNKS:
-        return np.empty((0, rows.shape[1]), dtype=np.float32)
-    mean = rows.mean(axis=0, dtype=np.float64, keepdims=True)
-    centred = rows - mean
-    # The eigenvectors of the small square matrix are those of all vectors; largest last.
-    _, directions = np.linalg.eigh(centred.T @ centred)
-    strongest = directions[:, ::-1][:, :SHARED_DIRECTIONS].T
-    axes: Float32Array = np.concatenate([mean, strongest]).astype(np.float32)
-    return axes
-
-
-def _without(rows: Float32Array, axes: Float32Array) -> Float32Array:
-    """Return the rows without the shared part, with length 1."""
-    if not len(axes):
-        return np.ascontiguousarray(rows)
-    left = rows - axes[0]
-    left -= (left @ axes[1:].T) @ axes[1:]
-    lengths = np.linalg.norm(left, axis=1, keepdims=True)
-    units: Float32Array = (left / np.maximum(lengths, _TINY)).astype(np.float32)
-    return units
 
 
 def _name(stamp: VectorStamp) -> str:

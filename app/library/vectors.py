@@ -24,6 +24,7 @@ from app.embeddings.registry import Encoders
 from app.errors import DenseReason, DenseUnavailableError
 from app.index.dense import DenseIndex, DenseLeg, find_vectors
 from app.index.snapshot import SearchIndex
+from app.ingestion.questions_file import read_questions
 from app.library.document_set import DocumentSet
 from app.models import Chunk, Progress
 
@@ -302,11 +303,33 @@ class LibraryVectors:
             for listener in tuple(known.listeners):
                 listener("embed", done, total)
 
-        texts = await asyncio.to_thread(_passages, index)
-        cache = PassageCache(self._passages_dir, model)
-        rows = await embed_passages(self.encoders.encoder(model), texts, cache, report)
-        corpus = index.manifest.fingerprint
-        dense = await asyncio.to_thread(partial(DenseIndex.build, rows, corpus=corpus, model=model))
+        texts = await asyncio.to_thread(_texts, served, index)
+        encoder, total = self.encoders.encoder(model), len(texts.passages) + len(texts.questions)
+        rows = await embed_passages(
+            encoder,
+            texts.passages,
+            PassageCache(self._passages_dir, model),
+            lambda done, _: report(done, total),
+        )
+        questions = None
+        if texts.questions:
+            questions = await embed_passages(
+                encoder,
+                texts.questions,
+                # A model may read a question otherwise than a passage of the same words.
+                PassageCache(self._passages_dir, f"{model} questions"),
+                lambda done, _: report(len(texts.passages) + done, total),
+                as_queries=True,
+            )
+        build = partial(
+            DenseIndex.build,
+            rows,
+            corpus=index.manifest.fingerprint,
+            model=model,
+            questions=questions,
+            page_of_question=texts.page_of_question,
+        )
+        dense = await asyncio.to_thread(build)
         try:
             await asyncio.to_thread(dense.publish, served.set_dir)
         except OSError as error:
@@ -336,8 +359,24 @@ def passage_text(chunk: Chunk) -> str:
     return f"{' › '.join((chunk.title, *headings))}\n{chunk.text}"[:MAX_PASSAGE_CHARS]
 
 
-def _passages(index: SearchIndex) -> list[str]:
-    return [passage_text(index.chunk(number)) for number in range(len(index))]
+@dataclass(frozen=True, slots=True)
+class _Texts:
+    """What is encoded of a set: its chunks, and the lay questions with their pages' numbers."""
+
+    passages: list[str]
+    questions: list[str]
+    page_of_question: list[int]
+
+
+def _texts(served: DocumentSet, index: SearchIndex) -> _Texts:
+    texts = _Texts([passage_text(index.chunk(number)) for number in range(len(index))], [], [])
+    if served.spec.questions and len(index.questions):
+        asked, _ = read_questions(Path(served.spec.questions))
+        for number, page in enumerate(index.pages):
+            questions = asked.get(page, ())
+            texts.questions.extend(questions)
+            texts.page_of_question.extend([number] * len(questions))
+    return texts
 
 
 async def _prepared(encoder: Encoder) -> None:

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from app.errors import DenseReason, DenseUnavailableError, SnapshotError
-from app.index.dense import CENTRE_FROM_CHUNKS, DenseIndex, find_vectors
+from app.index.centred import CENTRE_FROM
+from app.index.dense import DenseIndex, find_vectors
 
 DIMENSION = 24
 
@@ -36,14 +37,14 @@ def test_the_cosine_is_that_of_the_textbook() -> None:
 
 
 def test_a_chunk_is_nearest_to_itself() -> None:
-    for count in (30, CENTRE_FROM_CHUNKS + 50):
+    for count in (30, CENTRE_FROM + 50):
         rows = unit_rows(count, offset=3.0)
         index = DenseIndex.build(rows, corpus="c", model="m")
         assert [int(np.argmax(index.cosines(row))) for row in rows[:20]] == list(range(20))
 
 
 def test_what_all_vectors_share_no_longer_makes_them_alike() -> None:
-    rows = unit_rows(CENTRE_FROM_CHUNKS, offset=3.0)
+    rows = unit_rows(CENTRE_FROM, offset=3.0)
     raw = rows @ rows[0]
     cosines = DenseIndex.build(rows, corpus="c", model="m").cosines(rows[0])
     assert raw[1:].mean() > 0.85
@@ -51,12 +52,28 @@ def test_what_all_vectors_share_no_longer_makes_them_alike() -> None:
 
 
 def test_vectors_come_back_from_the_disk_as_they_were(tmp_path: Path) -> None:
-    index = built(CENTRE_FROM_CHUNKS)
+    index = built(CENTRE_FROM)
     index.publish(tmp_path)
-    loaded = find(tmp_path, chunks=CENTRE_FROM_CHUNKS)
+    loaded = find(tmp_path, chunks=CENTRE_FROM)
     query = unit_rows(1, seed=5)[0]
     np.testing.assert_array_equal(loaded.cosines(query), index.cosines(query))
     assert loaded.stamp == index.stamp
+
+
+def test_a_page_is_as_near_as_its_nearest_question(tmp_path: Path) -> None:
+    rows, questions = unit_rows(30), unit_rows(5, seed=9)
+    pages = [0, 0, 2, 3, 3]
+    index = DenseIndex.build(
+        rows, corpus="c1", model="m", questions=questions, page_of_question=pages
+    )
+    index.publish(tmp_path)
+    for query in unit_rows(4, seed=3):
+        by_question = questions @ query
+        expected = [max(0, *by_question[:2]), 0, max(0, by_question[2]), max(0, *by_question[3:])]
+        np.testing.assert_allclose(index.page_cosines(query, 4), expected, atol=1e-6)
+        np.testing.assert_array_equal(
+            find(tmp_path).page_cosines(query, 4), index.page_cosines(query, 4)
+        )
 
 
 def test_vectors_of_something_else_are_refused_with_the_reason(tmp_path: Path) -> None:
@@ -71,7 +88,9 @@ def test_vectors_of_something_else_are_refused_with_the_reason(tmp_path: Path) -
     assert len(find(tmp_path)) == 30
 
 
-@pytest.mark.parametrize("name", ["stamp.json", "vectors.npy", "axes.npy"])
+@pytest.mark.parametrize(
+    "name", ["stamp.json", "chunks.npy", "chunks.axes.npy", "questions.npy", "questions.pages.npy"]
+)
 @pytest.mark.parametrize("content", [None, b"", b"junk"])
 def test_damaged_vectors_are_a_reason_not_a_crash(
     tmp_path: Path, name: str, content: bytes | None

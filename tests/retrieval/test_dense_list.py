@@ -17,7 +17,13 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> SearchIndex:
         name = f"{'old' if number % 2 else 'new'}-{number:02}.md"
         (folder / name).write_text(f"# Page {number}\n\nAbout wombat{number}.\n", encoding="utf-8")
     layers = (Layer("old", include=("old-*",)), Layer("new", include=("new-*",)))
-    spec = DocumentSetSpec(id="team", source=str(folder), layers=layers)
+    asked = folder / "questions.jsonl"
+    asked.write_text(
+        '{"url": "new-40.md", "questions": ["what is forty"]}\n'
+        '{"url": "old-41.md", "questions": ["and what is that"]}\n',
+        encoding="utf-8",
+    )
+    spec = DocumentSetSpec(id="team", source=str(folder), layers=layers, questions=str(asked))
     return ingest(spec, tmp_path_factory.mktemp("checkout"))
 
 
@@ -57,6 +63,21 @@ def test_a_layer_has_its_own_nearest_chunks(index: SearchIndex) -> None:
     news = [f"new-{number:02}.md" for number in range(0, PAGES, 2)]
     dense = leg_towards(index, *news[:9], "old-07.md")
     assert found(index, "zebra", dense, layer="old")[0] == "old-07.md"
+
+
+def test_a_page_is_found_by_the_vector_of_its_question(index: SearchIndex) -> None:
+    size = len(index)
+    rows = np.eye(size, size + 2, dtype=np.float32)
+    questions = np.eye(size + 2, dtype=np.float32)[-2:]
+    pages = [index.pages.index("new-40.md"), index.pages.index("old-41.md")]
+    vectors = DenseIndex.build(
+        rows, corpus="c", model="test", questions=questions, page_of_question=pages
+    )
+    query = 0.8 * questions[0] + 0.6 * questions[1]
+    dense = DenseLeg(vectors, query)
+    assert found(index, "zebra", dense) == ["new-40.md", "old-41.md"]
+    assert found(index, "zebra", dense, layer="old") == ["old-41.md"]
+    assert found(index, "zebra", dense, without=frozenset({"dense_questions"})) == []
 
 
 def test_only_the_nearest_chunks_count(index: SearchIndex) -> None:

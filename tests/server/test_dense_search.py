@@ -296,7 +296,7 @@ def restore_notes(source: Path) -> None:
 
 
 def damage_vectors(data: Path, _source: Path) -> dict[str, str]:
-    (file,) = data.rglob("vectors.npy")
+    (file,) = data.rglob("chunks.npy")
     file.write_bytes(b"junk")
     # Without what is kept of passages, they must be asked for again.
     shutil.rmtree(data / "passages")
