@@ -14,17 +14,22 @@ _MAX_HEAD_BYTES = 65_536
 # never send a request on one that is being closed here.
 _KEEP_ALIVE_SECONDS = 65
 
+# What is waiting to be sent has to shrink by some ten kilobytes within this time.
+_WRITE_SECONDS = 30.0
+
 
 class HeadDeadlineProtocol(HttpToolsProtocol):
-    """uvicorn's HTTP protocol, closing connections whose headers do not arrive in time.
+    """uvicorn's HTTP protocol, closing connections of clients that send or read too slowly.
 
-    uvicorn has no such limit: a client that sends a byte now and then holds its connection.
+    uvicorn has no such limits: a client that sends a byte now and then holds its connection.
     """
 
     head_timeout_seconds: ClassVar[float]
+    write_timeout_seconds: ClassVar[float]
     _bytes_besides_body = 0
     _head_timer: asyncio.TimerHandle | None = None
     _rest_timer: asyncio.TimerHandle | None = None
+    _write_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the clock: a connection that says nothing is closed, too."""
@@ -35,6 +40,7 @@ class HeadDeadlineProtocol(HttpToolsProtocol):
         """Stop the clocks."""
         self._end_head()
         self._end_rest()
+        self._end_write()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -78,6 +84,23 @@ class HeadDeadlineProtocol(HttpToolsProtocol):
             self._rest_timer = self.loop.call_later(self.head_timeout_seconds, self._give_up)
         super().on_response_complete()
 
+    def pause_writing(self) -> None:
+        """Start the clock: a client that reads nothing would hold its request for ever."""
+        super().pause_writing()
+        self._end_write()
+        # Not close(), which waits until everything is sent.
+        self._write_timer = self.loop.call_later(self.write_timeout_seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """Stop the clock: the client reads."""
+        self._end_write()
+        super().resume_writing()
+
+    def _end_write(self) -> None:
+        if self._write_timer is not None:
+            self._write_timer.cancel()
+            self._write_timer = None
+
     def _end_rest(self) -> None:
         if self._rest_timer is not None:
             self._rest_timer.cancel()
@@ -99,7 +122,13 @@ class HeadDeadlineProtocol(HttpToolsProtocol):
 
 
 def uvicorn_config(
-    app: ASGIApp, *, host: str, port: int, head_timeout_seconds: float, shutdown_seconds: int
+    app: ASGIApp,
+    *,
+    host: str,
+    port: int,
+    head_timeout_seconds: float,
+    shutdown_seconds: int,
+    write_timeout_seconds: float = _WRITE_SECONDS,
 ) -> uvicorn.Config:
     """Return the configuration under which `serve` runs the application."""
 
@@ -107,6 +136,7 @@ def uvicorn_config(
         pass
 
     Protocol.head_timeout_seconds = head_timeout_seconds
+    Protocol.write_timeout_seconds = write_timeout_seconds
     return uvicorn.Config(
         app,
         host=host,
