@@ -43,6 +43,8 @@ MAX_TOP_K = 50
 MIN_CONTEXT_CHARS = 500
 # Clients refuse answers of over 25,000 tokens; Persian has about two characters a token.
 MAX_CONTEXT_CHARS = 50_000
+# Far more than a client reads; a file may have millions, and many may ask for it at once.
+MAX_DOCUMENT_CHARS = 400_000
 # With eight passages, at most half of an answer comes from one page: a long section needs room.
 PAGE_SHARE = 2
 # A client over HTTP waits 30 s or more; progress cannot be told to it, so it is let go before,
@@ -219,8 +221,20 @@ class DocsTools:
     async def read_document(self, docs: str, path: str) -> str:
         """Return one file of a document set, whole, as it was indexed."""
         index = self._library.index(docs)
-        text = await asyncio.to_thread(index.source, path)
-        return envelope(neutralise_text(text), set_id=docs, rev=revision(index.manifest))
+
+        def read() -> str:
+            text = index.source(path)
+            shown = neutralise_text(text[:MAX_DOCUMENT_CHARS])
+            answer = envelope(shown, set_id=docs, rev=revision(index.manifest))
+            if len(text) <= MAX_DOCUMENT_CHARS:
+                return answer
+            return (
+                f"{answer}\n[cut: the first {MAX_DOCUMENT_CHARS} of {len(text)} characters; "
+                "ask_docs finds passages in the rest]"
+            )
+
+        # Not on the event loop: cleaning a long file takes seconds.
+        return await asyncio.to_thread(read)
 
     def complete(self, argument: str, begun: str, docs: str | None = None) -> list[str]:
         """Return values for `docs`, `layer` or `path` that begin with what was typed.

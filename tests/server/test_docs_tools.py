@@ -16,7 +16,7 @@ from mcp import Client, MCPError
 from app.library.config import SetOptions, load_config
 from app.library.library import DocumentLibrary
 from app.models import DocumentSetSpec, Layer
-from app.server.docs_tools import DocsTools, document_uri
+from app.server.docs_tools import MAX_DOCUMENT_CHARS, DocsTools, document_uri
 from app.server.mcp_server import build_server
 from app.server.metrics import Metrics
 from tests.library.repositories import Repository, write_tree
@@ -389,6 +389,18 @@ async def test_the_uri_of_a_citation_gives_the_whole_file(
             last = (FILES.get(path) or f"Its name is {path} here.").strip().split("\n")[-1]
             assert last in text
             assert text.startswith('<docs source="untrusted" set="team"')
+
+
+async def test_a_file_of_millions_of_characters_is_cut_and_says_so(
+    library: DocumentLibrary, tree: Path
+) -> None:
+    write_tree(tree, {"long.md": "# Long\n\n" + "a line of text\n" * 100_000})
+    async with calling(library) as caller:
+        result = await caller.client.read_resource("docs://team/long.md")
+    text = result.contents[0].text  # type: ignore[union-attr]
+    assert len(text) < MAX_DOCUMENT_CHARS + 300
+    assert text.endswith(f"of {8 + 1_500_000} characters; ask_docs finds passages in the rest]")
+    assert text.count("</docs>") == 1
 
 
 @pytest.mark.parametrize(
