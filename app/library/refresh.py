@@ -4,6 +4,7 @@ One job a set: whoever asks for a rebuild while one runs joins it.
 """
 
 import asyncio
+import gc
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -27,6 +28,8 @@ LAST_RETRY = timedelta(hours=1)
 WATCH_AGAIN_SECONDS = 10.0
 """How long a folder that cannot be watched is left alone; asks still compare file times."""
 
+_FREEZE_EVERY = 32
+
 
 @dataclass(slots=True)
 class RefreshJob:
@@ -42,6 +45,10 @@ class RefreshJob:
     def report(self, stage: str, done: int, total: int) -> None:
         """Note progress; called in the job's thread."""
         self.stage, self.done, self.total = stage, done, total
+        if done % _FREEZE_EVERY == 0:
+            # A full garbage collection stops every thread, for longer the more objects there are,
+            # and a build makes hundreds of thousands: it need not look at those of before.
+            gc.freeze()
         for listener in tuple(self.listeners):
             listener(stage, done, total)
 
@@ -154,6 +161,8 @@ class RefreshJobs:
             seconds = perf_counter() - started
             logger.info("set %s: %s in %.1f s", set_id, outcome, seconds)
             self._on_event(LibraryEvent(outcome, set_id, seconds=seconds))
+        finally:
+            gc.unfreeze()
 
     def _failed(self, served: DocumentSet, reason: str, seconds: float) -> None:
         served.note_failure(reason)

@@ -1,6 +1,7 @@
 """The library over real sources: what answers, in which state, and why."""
 
 import asyncio
+import gc
 import json
 import os
 import shutil
@@ -288,6 +289,19 @@ async def test_a_folder_that_goes_away_leaves_its_index_stale_until_it_is_back(
     assert str(tmp_path) not in (answering.reason or "")
     await asyncio.to_thread((tmp_path / "away").rename, notes)
     assert (await library.for_answer("notes")).state is SetState.FRESH
+
+
+async def test_a_build_keeps_its_objects_from_the_garbage_collector_until_it_is_done(
+    tmp_path: Path,
+) -> None:
+    """A full collection in the middle of a build would hold up every request."""
+    pages = {f"{number}.md": f"# Page {number}\n\nSome text.\n" for number in range(40)}
+    spec = notes_spec(write_tree(tmp_path / "notes", pages))
+    library = library_of(tmp_path, spec)
+    frozen: list[int] = []
+    await library.refresh("notes", lambda *_: frozen.append(gc.get_freeze_count()))
+    assert max(frozen) > 0
+    assert gc.get_freeze_count() == 0
 
 
 async def test_the_watcher_rebuilds_without_an_ask(tmp_path: Path, notes: Path) -> None:
