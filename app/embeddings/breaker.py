@@ -25,7 +25,7 @@ class CircuitBreaker:
         *,
         failures: int = 5,
         rest_seconds: float = 5.0,
-        max_rest_seconds: float = 60.0,
+        max_rest_seconds: float = 30.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Start closed."""
