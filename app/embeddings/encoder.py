@@ -1,6 +1,7 @@
 """The one protocol of what turns texts into vectors, and the checks on what comes back."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -95,6 +96,13 @@ def check_variety(texts: Sequence[str], rows: FloatArray) -> None:
         raise DenseUnavailableError(
             DenseReason.DEGENERATE, "the model gave the same vector for different texts"
         )
+
+
+def shown_model(model: str) -> str:
+    """Return the full name of a model for people: of a folder the last part, not where it lies."""
+    folder = Path(model.removeprefix("local:"))
+    is_folder = folder.is_absolute() or model.startswith("local:~")
+    return f"local:{folder.name}" if is_folder else model
 
 
 def letters_of(text: str) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.embeddings.cache import QueryCache
-from app.embeddings.encoder import FloatArray, check_variety, unit_rows
+from app.embeddings.encoder import FloatArray, check_variety, shown_model, unit_rows
 from app.embeddings.queries import CachedQueries
 from app.errors import DenseReason, DenseUnavailableError, OptionalDependencyError
 
@@ -149,7 +149,7 @@ class LocalEncoder:
             # Whatever a model of someone else raises, search goes on without it.
             raise DenseUnavailableError(
                 DenseReason.MODEL_UNAVAILABLE,
-                f"the local model {self._name} broke ({type(error).__name__})",
+                f"{shown_model(self.model)} broke ({type(error).__name__})",
             ) from error
         units = unit_rows(np.asarray(rows), len(texts), self._dimension)
         self._dimension = units.shape[1]
@@ -167,7 +167,7 @@ class LocalEncoder:
         except Exception as error:  # noqa: BLE001
             self._failure = DenseUnavailableError(
                 DenseReason.MODEL_UNAVAILABLE,
-                f"the local model {self._name} cannot be loaded ({type(error).__name__})",
+                f"{shown_model(self.model)} cannot be loaded ({type(error).__name__})",
             )
         else:
             return self._model
@@ -185,7 +185,7 @@ def load_sentence_transformer(name: str) -> TextModel:
         from sentence_transformers import SentenceTransformer  # noqa: PLC0415
     except ImportError as error:
         raise OptionalDependencyError(
-            f"the model {name} needs sentence-transformers:"
+            f"{shown_model(f'local:{name}')} needs sentence-transformers:"
             " install liara-docs-mcp[sentence-transformers]"
         ) from error
     # Code that comes with a model is not run.

@@ -18,7 +18,7 @@ from time import monotonic
 from filelock import FileLock, Timeout
 
 from app.embeddings.cache import PassageCache
-from app.embeddings.encoder import Encoder
+from app.embeddings.encoder import Encoder, shown_model
 from app.embeddings.passages import embed_passages
 from app.embeddings.registry import Encoders
 from app.errors import DenseReason, DenseUnavailableError
@@ -198,7 +198,7 @@ class LibraryVectors:
         else:
             state = VectorState.READY if known.dense is not None else VectorState.UNAVAILABLE
         return VectorStatus(
-            model,
+            shown_model(model),
             state,
             why.reason if why else None,
             str(why) if why else None,

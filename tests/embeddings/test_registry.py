@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from app.embeddings.encoder import shown_model
 from app.embeddings.openai import EndpointOptions
 from app.embeddings.registry import EmbeddingOptions, Encoders
 from app.errors import SettingsError
@@ -89,3 +90,16 @@ async def test_the_count_of_calls_lies_in_the_data_folder(tmp_path: Path) -> Non
     await made.budget.spend()
     assert (tmp_path / "embedding-calls.json").is_file()
     await made.aclose()
+
+
+@pytest.mark.parametrize(
+    ("model", "shown"),
+    [
+        ("endpoint:text-embedding-3-small", "endpoint:text-embedding-3-small"),
+        ("endpoint:BAAI/bge-m3", "endpoint:BAAI/bge-m3"),
+        ("local:a/model", "local:a/model"),
+        ("local:/srv/models/mine", "local:mine"),
+    ],
+)
+def test_a_model_is_named_without_the_folder_that_it_lies_in(model: str, shown: str) -> None:
+    assert shown_model(model) == shown
