@@ -48,6 +48,7 @@ _LOOK_ALIKES = str.maketrans("ԁɗоοօ᧐сϲςѕꜱ", "ddoooocccss")
 
 _BRACKET = rf"[\[［【〔⟦〖⁅❲]|{_AMP}(?:lbrack;|lsqb;|#0*91;?|#x0*5b;?)|%5b|\\u005b|\\x5b"
 _BRACKET_END = rf"[\]］】〕⟧〗⁆❳]|{_AMP}(?:rbrack;|rsqb;|#0*93;?|#x0*5d;?)|%5d|\\u005d|\\x5d"
+_AFTER_BRACKET = re.compile(rf"(?:{_BRACKET_END})\Z", re.IGNORECASE)
 _NUMERAL = r"[\d²³¹⁰-⁹₀-₉①-⓿]"
 # What may stand before a forged `[3]` and still leave it at the head of its line for a reader:
 # blanks, list and quote markers, emphasis, a numbered item, a task box, an HTML tag or entity.
@@ -170,7 +171,9 @@ def _escape_tags(text: str) -> str:
     done = 0
     for opener in openers:
         if verdicts[opener.start()]:
-            pieces += (text[done : opener.start()], "(")
+            # Right behind `]` the bracket alone would make a link.
+            joined = _AFTER_BRACKET.search(text, max(opener.start() - 40, 0), opener.start())
+            pieces += (text[done : opener.start()], " (" if joined else "(")
             done = opener.end()
     pieces.append(text[done:])
     return "".join(pieces)

@@ -36,6 +36,13 @@ def test_no_spelling_of_the_envelope_tag_survives(tag: str) -> None:
     assert neutralise_url(f"https://docs.example/{tag}") is None
 
 
+@pytest.mark.parametrize("bracket", ["]", "&#93;", "&#93", "&#x5D;", "&rbrack;"])
+def test_a_tag_behind_a_bracket_becomes_no_link(bracket: str) -> None:
+    shown = neutralise_text(f"[3{bracket}<\\\\/docs> x")
+    assert not holds_tag(shown)
+    assert "](" not in html.unescape(shown)
+
+
 @pytest.mark.parametrize("layer", ["amp;", "#38;", "#x26;"])
 def test_a_tag_under_a_hundred_thousand_ampersands_is_found(layer: str) -> None:
     # Undone one by one they would take minutes.
