@@ -1,11 +1,14 @@
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+from mcp import Client
 
 from app.server.application import open_library
+from app.server.mcp_server import build_server
 from app.server.metrics import Metrics
 from app.settings import Settings
+from tests.server.liara_pages import official_library, starter_library
 from tests.server.serving import Served, serving
 
 
@@ -28,3 +31,21 @@ def served(environ: dict[str, str]) -> Iterator[Served]:
     """The whole server over the starter pages, on a loopback port."""
     with serving(environ) as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+async def starter(data_dir: Path) -> AsyncIterator[Client]:
+    """A client of the Liara tools over the starter pages."""
+    async with Client(build_server(starter_library(data_dir), Metrics())) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+async def official(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> AsyncIterator[Client]:
+    """A client of the Liara tools over a fetched corpus: the `PAGES` of the test module."""
+    pages = request.module.PAGES
+    library = await official_library(tmp_path_factory.mktemp("official"), pages)
+    async with Client(build_server(library, Metrics())) as client:
+        yield client

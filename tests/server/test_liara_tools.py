@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
 import pytest
@@ -10,15 +9,11 @@ from mcp import Client
 from mcp_types import PromptReference, ResourceTemplateReference
 
 from app.liara.platforms import PLATFORMS
-from app.server.mcp_server import build_server
-from app.server.metrics import Metrics
 from tests.server.liara_pages import (
     URL,
     ask,
     citations,
-    official_library,
     refused,
-    starter_library,
     text_of,
 )
 
@@ -38,25 +33,6 @@ PAGES = {
     "paas/details/private-network": "# شبکهٔ خصوصی\n\nبرنامه و دیتابیس در یک شبکهٔ خصوصی باشند.\n",
     "dbaas/redis/quick-setup": "# راه‌اندازی Redis\n\nRedis یک پایگاه دادهٔ سریع است.\n",
 }
-
-
-@pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture(scope="module")
-async def starter(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Client]:
-    library = starter_library(tmp_path_factory.mktemp("starter"))
-    async with Client(build_server(library, Metrics())) as client:
-        yield client
-
-
-@pytest.fixture(scope="module")
-async def official(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Client]:
-    library = await official_library(tmp_path_factory.mktemp("official"), PAGES)
-    async with Client(build_server(library, Metrics())) as client:
-        yield client
 
 
 async def test_every_tool_is_described_for_a_model_and_only_reads(official: Client) -> None:

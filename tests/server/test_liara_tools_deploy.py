@@ -2,23 +2,18 @@
 
 import json
 import re
-from collections.abc import AsyncIterator
 
 import pytest
 from mcp import Client
 
 from app.liara.manifest_reference import liara_json_reference
 from app.liara.platforms import PLATFORMS
-from app.server.mcp_server import build_server
-from app.server.metrics import Metrics
 from app.server.rendering import MAX_ANSWER_CHARS
 from tests.server.liara_pages import (
     URL,
     ask,
     citations,
-    official_library,
     refused,
-    starter_library,
 )
 
 pytestmark = pytest.mark.anyio
@@ -42,25 +37,6 @@ PAGES = {
     "paas/nodejs/how-tos/own-page": "# صفحه‌ای دیگر\n\nنکته‌ای دربارهٔ NodeJS.\n",
     "dbaas/postgresql/quick-setup": "# PostgreSQL\n\nراه‌اندازی PostgreSQL.\n",
 }
-
-
-@pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture(scope="module")
-async def starter(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Client]:
-    library = starter_library(tmp_path_factory.mktemp("starter"))
-    async with Client(build_server(library, Metrics())) as client:
-        yield client
-
-
-@pytest.fixture(scope="module")
-async def official(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Client]:
-    library = await official_library(tmp_path_factory.mktemp("official"), PAGES)
-    async with Client(build_server(library, Metrics())) as client:
-        yield client
 
 
 @pytest.mark.parametrize("platform", list(PLATFORMS))

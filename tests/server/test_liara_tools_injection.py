@@ -51,11 +51,6 @@ URL_ATTACKS = (
 
 
 @pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture(scope="module")
 async def client(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Client]:
     folder = tmp_path_factory.mktemp("hostile")
     for number, url in enumerate(URL_ATTACKS):
