@@ -6,6 +6,7 @@ index analyses each distinct word once.
 """
 
 import re
+from collections.abc import Iterator
 from enum import IntEnum
 from functools import lru_cache
 from itertools import pairwise
@@ -18,7 +19,7 @@ from app.index import persian
 from app.index.acronyms import acronyms
 from app.index.persian import ZWNJ
 
-ANALYZER_VERSION = 2
+ANALYZER_VERSION = 3
 """Part of a snapshot's fingerprint: raised whenever terms change."""
 
 GRAM_LENGTH = 4
@@ -31,8 +32,8 @@ _CONNECTOR = re.compile(rf"[._\-'{ZWNJ}]+")
 _PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[^\W\d_A-Za-z]+")
 # Scripts written without spaces: Han, kana, Thai, Lao, Khmer, Myanmar.
 _UNSPACED = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
-    "\U00020000-\U0003ffff]+"
+    "([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+    "\U00020000-\U0003ffff]+)"
 )
 
 
@@ -66,17 +67,19 @@ def split_words(text: str) -> list[str]:
     return _WORD.findall(persian.normalize_letters(text))
 
 
-@lru_cache(maxsize=65_536)
 def expand(word: str) -> tuple[Term, ...]:
     """Return the distinct terms that `word`, one item of `split_words`, is found by.
 
     The word itself and its joined form come first, then the parts of compounds and identifiers,
     then stems. Unspaced scripts give characters and character pairs.
     """
+    return _unspaced_terms(word) if is_unspaced(word) else _spaced_terms(word)
+
+
+@lru_cache(maxsize=65_536)
+def _spaced_terms(word: str) -> tuple[Term, ...]:
     if len(word) > _LONGEST_WORD:
         return ()
-    if _UNSPACED.search(word):
-        return _unspaced_terms(word)
     whole = word.casefold()
     joined = _CONNECTOR.sub("", whole)
     terms = {whole: Form.EXACT}
@@ -103,22 +106,44 @@ def _shortest_part(part: str) -> int:
 
 def _unspaced_terms(word: str) -> tuple[Term, ...]:
     terms: dict[str, Form] = {}
-    position = 0
-    for match in _UNSPACED.finditer(word):
-        for term in expand(word[position : match.start()].strip("._-'" + ZWNJ) or "."):
-            terms.setdefault(*term)
-        run = match.group()
-        for left, right in pairwise(run):
-            terms.setdefault(left + right, Form.EXACT)
-        for character in run:
-            terms.setdefault(character, Form.PART if len(run) > 1 else Form.EXACT)
-        position = match.end()
-    for term in expand(word[position:].strip("._-'" + ZWNJ) or "."):
-        terms.setdefault(*term)
-    terms.pop(".", None)
-    terms.pop("", None)
-    terms.pop("~.", None)
+    for stretch, is_unspaced in _stretches(word):
+        if not is_unspaced:
+            for term in _spaced_terms(stretch):
+                terms.setdefault(*term)
+            continue
+        for pair in _pairs(stretch):
+            terms.setdefault(pair, Form.EXACT)
+        for character in stretch:
+            terms.setdefault(character, Form.PART)
     return tuple(Term(text, form) for text, form in terms.items())
+
+
+def is_unspaced(word: str) -> bool:
+    """Tell whether any of `word` is of a script that is written without spaces."""
+    return not word.isascii() and _UNSPACED.search(word) is not None
+
+
+def _stretches(word: str) -> Iterator[tuple[str, bool]]:
+    """Cut a word where its script changes; yields each stretch and whether it is unspaced."""
+    for number, stretch in enumerate(_UNSPACED.split(word)):
+        stripped = stretch if number % 2 else stretch.strip("._-'" + ZWNJ)
+        if stripped:
+            yield stripped, number % 2 == 1
+
+
+def _pairs(run: str) -> list[str]:
+    return [left + right for left, right in pairwise(run)] or [run]
+
+
+def readings(word: str) -> list[str]:
+    """Return what stands for the words in `word`: itself, or each pair of an unspaced script."""
+    if not is_unspaced(word):
+        return [word]
+    return [
+        reading
+        for stretch, is_unspaced in _stretches(word)
+        for reading in (_pairs(stretch) if is_unspaced else [stretch])
+    ]
 
 
 @lru_cache(maxsize=65_536)
@@ -131,12 +156,22 @@ def stem(word: str) -> str:
     return word
 
 
-@lru_cache(maxsize=65_536)
 def grams(word: str) -> tuple[str, ...]:
     """Return the character 4-grams of `word`, with its borders, repeated as they occur.
 
-    A word too short for one gram gives itself with its borders.
+    A word too short for one gram gives itself with its borders, an unspaced script its pairs.
     """
+    if not is_unspaced(word):
+        return _spaced_grams(word)
+    return tuple(
+        gram
+        for stretch, is_unspaced in _stretches(word)
+        for gram in (_pairs(stretch) if is_unspaced else _spaced_grams(stretch))
+    )
+
+
+@lru_cache(maxsize=65_536)
+def _spaced_grams(word: str) -> tuple[str, ...]:
     if len(word) > _LONGEST_WORD:
         return ()
     bordered = f" {_CONNECTOR.sub('', word.casefold())} "

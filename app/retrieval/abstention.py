@@ -5,7 +5,7 @@ prints the constants below.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -57,6 +57,8 @@ _MODELS: dict[bool, tuple[dict[str, float], float]] = {
         -9.736,
     ),
 }
+# The tuning questions have three words or more, so the model knows nothing of shorter queries.
+_SHORT_QUERY = 2
 # A word that nearly every chunk holds still says a little.
 _LEAST_IDF = 0.3
 _LEAST_GRAM_IDF = 0.1
@@ -88,7 +90,7 @@ def evidence(
     question_score = top.get("questions", 0.0)
     return np.array(
         [
-            sum(not _is_on_page(index, word, page) for word in words) / count,
+            sum(not _is_on_page(index, word.terms, page) for word in words) / count,
             sum(_is_known(index, word) for word in words) / count,
             math.log1p(len(words)),
             math.log(len(index)),
@@ -103,6 +105,14 @@ def evidence(
     )
 
 
+def holds_short_query(index: SearchIndex, analyzed: AnalyzedQuery, best: int) -> bool:
+    """Tell whether a query of a word or two stands, as typed, on the page of the leading chunk."""
+    page = int(index.page_of_chunk[best])
+    return 0 < len(analyzed.words) <= _SHORT_QUERY and all(
+        _is_on_page(index, word.said, page) for word in analyzed.words
+    )
+
+
 def _is_known(index: SearchIndex, word: QueryWord) -> bool:
     lists = (index.words, index.questions.words)
     return any(ranked.frequency(term) for ranked in lists for term in word.terms)
@@ -114,12 +124,12 @@ def _idf(index: SearchIndex, word: QueryWord) -> float:
     return max(min(known, default=index.words.idf(word.text)), _LEAST_IDF)
 
 
-def _is_on_page(index: SearchIndex, word: QueryWord, page: int) -> bool:
+def _is_on_page(index: SearchIndex, terms: Iterable[str], page: int) -> bool:
     ranges = index.chunk_ranges_of_page(page)
     return any(
         index.questions.words.holds(term, page, page + 1)
         or any(index.words.holds(term, chunks.start, chunks.stop) for chunks in ranges)
-        for term in word.terms
+        for term in terms
     )
 
 

@@ -8,11 +8,11 @@ from itertools import pairwise
 
 from app.errors import InvalidQueryError
 from app.index.acronyms import spelled_out
-from app.index.analyzer import Form, expand, grams, split_words
+from app.index.analyzer import Form, expand, grams, is_unspaced, readings, split_words
 from app.index.persian import is_persian
 from app.index.transliteration import to_english_keys, to_persian_keys
 from app.index.vocabulary import Vocabulary
-from app.retrieval.stopwords import FINGLISH, STOPWORDS
+from app.retrieval.stopwords import FINGLISH, STOPWORDS, parted_at_stopwords
 from app.retrieval.synonyms import SynonymTable
 
 FORM_WEIGHTS = {Form.EXACT: 1.0, Form.PART: 0.6, Form.STEM: 0.6}
@@ -30,10 +30,21 @@ _SHORTEST_BASE = 3
 
 @dataclass(slots=True)
 class QueryWord:
-    """A word that carries meaning, and every term that it can be found by."""
+    """A word that carries meaning, and every term that it can be found by.
+
+    `said` are the terms of the word as typed; `terms` are also those of other spellings and senses.
+    """
 
     text: str
-    terms: set[str] = field(default_factory=set)
+    said: frozenset[str]
+    terms: set[str]
+
+    @classmethod
+    def of(cls, text: str) -> "QueryWord":
+        """Return a word with the terms that it has as typed."""
+        # Of a pair of characters, one alone says too little to tell that the docs know the word.
+        terms = [text] if is_unspaced(text) else [term.text for term in expand(text)]
+        return cls(text, frozenset(terms), set(terms))
 
 
 @dataclass(slots=True)
@@ -88,6 +99,7 @@ def analyze(
     spelling = "spelling" not in without
     if spelling:
         words = _right_keyboard(query, words, vocabulary)
+    words = [reading for word in words for reading in _readings(word)]
     analyzed = AnalyzedQuery()
     meant = list(_read_words(analyzed, words, vocabulary, spelling=spelling))
     for joined in _joined_neighbours(words, vocabulary):
@@ -107,19 +119,44 @@ def _read_words(
 ) -> Iterator[Meant]:
     """Add each word and its other spellings; yields what each was probably meant to be."""
     finglish = is_finglish(words)
-    for word in words:
+    for number, word in enumerate(words):
         lowered = word.casefold()
         if lowered in STOPWORDS or (finglish and lowered in FINGLISH):
             analyzed.add_word(word, STOPWORD_WEIGHT)
             yield word, None
             continue
-        meaning = QueryWord(word)
+        analyzed.add_word(word, 1.0, with_grams=True)
+        if _is_seam(words[max(number - 1, 0) : number + 2], word, vocabulary):
+            continue
+        meaning = QueryWord.of(word)
         analyzed.words.append(meaning)
-        analyzed.add_word(word, 1.0, with_grams=True, meaning=meaning)
+        if is_unspaced(word):
+            yield word, meaning
+            continue
         if not spelling or (finglish and lowered in vocabulary):
             yield word, meaning
         if spelling:
             yield _add_spellings(analyzed, meaning, vocabulary, finglish), meaning
+
+
+def _readings(word: str) -> list[str]:
+    """Return a word itself, or the stop words and pairs of a run of an unspaced script."""
+    if not is_unspaced(word):
+        return [word]
+    return [
+        reading
+        for piece in parted_at_stopwords(word)
+        for reading in ([piece] if piece in STOPWORDS else readings(piece))
+    ]
+
+
+def _is_seam(around: Sequence[str], pair: str, vocabulary: Vocabulary) -> bool:
+    """Tell whether a pair of characters is only where two words meet that the docs know."""
+    if len(around) != 3 or pair in vocabulary or not is_unspaced(pair):
+        return False
+    left, _, right = around
+    overlap = left[-1] + right[0] == pair
+    return overlap and left in vocabulary and right in vocabulary
 
 
 def _add_synonyms(

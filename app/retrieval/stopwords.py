@@ -1,5 +1,7 @@
 """Words that carry little meaning in a question, in normalised spelling."""
 
+import re
+
 _PERSIAN = """
 از به با در بر برای تا که را رو و یا هم نیز یه یک این اون آن ان ها های می نمی است هست هستش نیست
 بود باشد باشه شد شده میشه می‌شود میشود نمیشه شود بشه شدن کرد کرده کردن کنم کنیم کنید کند کنه کن
@@ -15,7 +17,22 @@ should would will how what which when where why who i my me we our you your it i
 these those there not no any some if then than as about into need want have has had get am so
 """.split()
 
-STOPWORDS = frozenset(_PERSIAN + _ENGLISH)
+# Of Chinese and Japanese only what hardly ever is a part of another word.
+_UNSPACED = """
+    为什么 為什麼 怎么办 怎么样 怎么 怎麼 如何 什么 什麼 哪里 哪裡 哪儿 哪个 多少 可以 请问 能不能
+    的 了 吗 嗎 呢 是 我 在
+    どうやって どうすれば どのように ください ですか ますか ました ません です ます どこ なぜ いつ
+    何 の は が を か
+""".split()
+
+STOPWORDS = frozenset(_PERSIAN + _ENGLISH + _UNSPACED)
+_UNSPACED_STOPWORD = re.compile(f"({'|'.join(_UNSPACED)})")
+
+
+def parted_at_stopwords(word: str) -> list[str]:
+    """Cut a run of Chinese or Japanese before and after each stop word; others stay whole."""
+    return [piece for piece in _UNSPACED_STOPWORD.split(word) if piece]
+
 
 # The little words of Persian typed in Latin letters; they also tell that a query is Finglish.
 FINGLISH = frozenset(
