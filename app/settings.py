@@ -411,7 +411,7 @@ VARIABLES: tuple[Variable, ...] = (
         "ca_bundle",
         _path,
         None,
-        "PEM file with the certificate authorities to trust, for the embeddings endpoint.",
+        "PEM file with the certificate authorities to trust, for git and the embeddings endpoint.",
     ),
 )
 """Every variable, in the order of the table in README.md."""

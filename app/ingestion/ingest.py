@@ -42,18 +42,25 @@ def build_snapshot(
     previous: SearchIndex | None = None,
     progress: Progress | None = None,
     starter: bool = False,
+    ca_bundle: Path | None = None,
 ) -> SearchIndex:
     """Build the index of a document set and publish it under `set_dir`; returns it loaded.
 
     Files that `previous` holds unchanged are neither parsed nor analysed again. When nothing at
-    all changed, `previous` itself comes back. The caller holds the set's build lock.
+    all changed, `previous` itself comes back. The caller holds the set's build lock. `ca_bundle`
+    names the certificate authorities that git trusts.
 
     Raises:
         SourceUnavailableError: The source cannot be read; what is published stays as it is.
         OSError: `set_dir` cannot be written.
     """
     index = ingest(
-        spec, set_dir / "checkout", previous=previous, progress=progress, starter=starter
+        spec,
+        set_dir / "checkout",
+        previous=previous,
+        progress=progress,
+        starter=starter,
+        ca_bundle=ca_bundle,
     )
     if index is previous:
         return index
@@ -69,6 +76,7 @@ def ingest(
     previous: SearchIndex | None = None,
     progress: Progress | None = None,
     starter: bool = False,
+    ca_bundle: Path | None = None,
 ) -> SearchIndex:
     """Build the index of a document set in memory; `checkout` is where a git source is kept.
 
@@ -82,6 +90,7 @@ def ingest(
         spec.include,
         checkout,
         timeout_seconds=FETCH_TIMEOUT_SECONDS,
+        ca_bundle=ca_bundle,
         progress=progress,
     )
     listing = list_files(tree, spec.include, spec.exclude)

@@ -60,8 +60,10 @@ class DocumentSet:
         starter_dir: Path | None = None,
         stale_after: timedelta | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        ca_bundle: Path | None = None,
     ) -> None:
         """Name the folders; nothing is read before `load`."""
+        self._ca_bundle = ca_bundle
         self.options = options
         self.index: SearchIndex | None = None
         self.building = False
@@ -186,7 +188,9 @@ class DocumentSet:
         if stat is None and not self.is_git:
             stat = self._stat_fingerprint()
         previous, spec = self.index if self.has_own_index else None, self.spec
-        built = build_snapshot(spec, self.set_dir, previous=previous, progress=progress)
+        built = build_snapshot(
+            spec, self.set_dir, previous=previous, progress=progress, ca_bundle=self._ca_bundle
+        )
         with self._swap:
             self.index = built
             # Touched files of equal content: the next ask need not build again for them.

@@ -58,6 +58,7 @@ class DocumentLibrary:
         default_docs: str | None = None,
         config: DocsConfig | None = None,
         encoders: Encoders | None = None,
+        ca_bundle: Path | None = None,
         sync_on_start: bool = True,
         ask_wait_seconds: float = ASK_WAIT_SECONDS,
         poll_seconds: float = POLL_SECONDS,
@@ -71,6 +72,7 @@ class DocumentLibrary:
         """
         self._data_dir = data_dir
         self._image_dir = image_dir
+        self._ca_bundle = ca_bundle
         self._starter_dir = starter_dir
         self._built_in = tuple(
             item if isinstance(item, SetOptions) else SetOptions(item) for item in specs
@@ -282,6 +284,7 @@ class DocumentLibrary:
             starter_dir=self._starter_dir if is_liara else None,
             stale_after=self._stale_after,
             now=self._now,
+            ca_bundle=self._ca_bundle,
         )
 
     def _start_first_sync(self, served: DocumentSet) -> None:

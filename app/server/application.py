@@ -177,6 +177,7 @@ def open_library(
         starter_dir=data_path("starter"),
         config=replace(config, sets=sets),
         encoders=_encoders(settings),
+        ca_bundle=settings.ca_bundle,
         sync_on_start=settings.sync_on_start,
         stale_after=settings.stale_after,
         # The call needs some of its time for the answer itself.
