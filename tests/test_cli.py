@@ -13,6 +13,7 @@ from app import __version__
 from app.cli import main
 from app.settings import VARIABLES
 
+ROOT = Path(__file__).resolve().parent.parent
 PAGE = "Original link: https://docs.liara.ir/paas/disks/about/\n\n# Disks\n\nA disk keeps files.\n"
 
 
@@ -85,6 +86,22 @@ def test_doctor_finds_nothing_wrong_with_a_fresh_folder(
     assert "ok       Host check: local only" in lines
     assert any(line.startswith("warning  liara is starter") for line in lines)
     assert not any(line.startswith("error") for line in lines)
+
+
+def test_without_a_home_the_data_folder_is_all_that_is_written(tmp_path: Path) -> None:
+    data, elsewhere = tmp_path / "data", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    done = subprocess.run(
+        [sys.executable, "-m", "app", "search", "دیسک"],
+        cwd=elsewhere,
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "DATA_DIR": str(data)},
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+    )
+    assert "https://docs.liara.ir/" in done.stdout
+    assert list(elsewhere.iterdir()) == []
+    assert (data / "starter").is_dir()
 
 
 def test_doctor_fails_on_a_data_folder_that_cannot_be_written(

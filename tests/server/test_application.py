@@ -1,11 +1,16 @@
+import gc
+import hashlib
+import hmac
 import json
 import logging
 import re
 import socket
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from filelock import FileLock
 from mcp import Client, MCPError
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -14,6 +19,7 @@ from app.errors import SettingsError
 from app.server.application import create_app, open_library
 from app.server.metrics import Metrics
 from app.settings import Settings
+from tests.library.repositories import Repository, write_tree
 from tests.server.serving import HANDSHAKE, MODERN, Served, post, read_all, serving
 
 ERAS = ["legacy", MODERN]
@@ -455,6 +461,75 @@ def test_reindex_is_offered_where_no_stranger_can_call_it(environ: dict[str, str
     assert "reindex" not in tools(REINDEX="on", HOST=everywhere)
     assert "reindex" not in tools(REINDEX="on", HOST=everywhere, ALLOW_ANONYMOUS="1")
     assert "reindex" in tools(REINDEX="on", HOST=everywhere, MCP_TOKEN="t0ken")
+
+
+def test_a_webhook_needs_its_signature_and_no_bearer_token(
+    environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository = Repository.create(tmp_path / "repo", {"a.md": "# A\n\nText.\n"})
+    team = {"source": repository.url, "webhook_secret_env": "TEAM_HOOK_SECRET"}
+    variables = configured(tmp_path, team) | {"MCP_TOKEN": "t0ken"}
+    monkeypatch.setenv("TEAM_HOOK_SECRET", "hook-secret")
+    body = b'{"ref": "refs/heads/main"}'
+    signature = hmac.new(b"hook-secret", body, hashlib.sha256).hexdigest()
+    with serving(environ | variables) as served:
+
+        def deliver(**headers: str) -> int:
+            return httpx.post(f"{served.url}/hooks/team", content=body, headers=headers).status_code
+
+        signed = {"X-Hub-Signature-256": f"sha256={signature}"}
+        assert deliver(**signed) == 202
+        assert deliver(Authorization="Bearer t0ken") == 401
+        assert deliver(Host="evil.example", **signed) == 421
+
+
+def test_an_ask_is_answered_from_the_old_index_before_the_deadline_of_a_call(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    write_tree(tmp_path / "docs", {"a.md": "# A\n\nOf harbours.\n"})
+    variables = configured(tmp_path, {"source": "docs"}) | {"TOOL_TIMEOUT_SECONDS": "1"}
+    with serving(environ | variables) as served:
+
+        def ask() -> dict[str, Any]:
+            call = {"name": "ask_docs", "arguments": {"question": "harbours", "docs": "team"}}
+            result = served.call("tools/call", call).json()["result"]
+            text = result["content"][0]["text"]
+            return {"state": text} if result.get("isError") else json.loads(text)
+
+        while ask()["state"] != "fresh":
+            pass
+        # As if another process were building, for longer than a call may take.
+        with FileLock(tmp_path / "data" / "sets" / "team" / "lock"):
+            write_tree(tmp_path / "docs", {"a.md": "# A\n\nOf harbours and lighthouses.\n"})
+            assert ask()["state"] == "stale"
+
+
+def configured(tmp_path: Path, team: dict[str, Any]) -> dict[str, str]:
+    """The variables of a server with one set of its own, `team`."""
+    config = tmp_path / "config.json"
+    config.write_text(
+        json.dumps({"docs": {"team": team}, "default": {"docs": "team"}}), encoding="utf-8"
+    )
+    return {"DOCS_CONFIG": str(config), "DATA_DIR": str(tmp_path / "data")}
+
+
+def test_a_flood_of_handshakes_without_an_end_leaves_nothing_behind(served: Served) -> None:
+    params = {
+        "protocolVersion": HANDSHAKE,
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    }
+
+    def objects_after(requests: int) -> int:
+        # The server runs in this process, so its objects are among these.
+        with httpx.Client() as client:
+            for _ in range(requests):
+                client.post(served.mcp, **post("initialize", params)).raise_for_status()
+        gc.collect()
+        return len(gc.get_objects())
+
+    before = objects_after(50)
+    assert objects_after(300) - before < 300
 
 
 def test_a_schedule_of_the_liara_docs_is_read_or_refused(

@@ -42,6 +42,8 @@ async def test_every_tool_is_described_for_a_model_and_only_reads(official: Clie
     ):  # fmt: skip
         tool = tools[name]
         assert tool.title
+        # Clients put a prefix with the server's name before it; 64 characters is their limit.
+        assert len(f"mcp__liara-docs-mcp__{name}") <= 64
         assert tool.description
         assert tool.annotations
         assert tool.annotations.read_only_hint is True
