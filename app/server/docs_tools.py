@@ -6,8 +6,9 @@ document is neutralised here.
 
 import asyncio
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
+from itertools import islice
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
@@ -17,6 +18,7 @@ from pydantic import Field
 
 from app.errors import (
     DocumentSetNotFoundError,
+    EmptySetError,
     InvalidQueryError,
     LayerNotFoundError,
     SourceUnavailableError,
@@ -249,8 +251,10 @@ class DocsTools:
                 names = [layer.name for layer in self._library.spec(set_id).layers]
                 return _beginning(begun, [ALL_LAYERS, *names])
             if argument == "path":
-                return _beginning(begun, self._library.index(set_id).documents)
-        except DocumentSetNotFoundError:
+                # A client may show these as they are.
+                paths = self._library.index(set_id).documents
+                return _beginning(begun, paths, is_shown=_is_harmless)
+        except (DocumentSetNotFoundError, EmptySetError):
             return []
         return []
 
@@ -415,9 +419,16 @@ def _citation(passage: Passage, set_id: str, rev: str) -> dict[str, Any]:
     return citation
 
 
-def _beginning(begun: str, values: Iterable[str]) -> list[str]:
+def _beginning(
+    begun: str, values: Iterable[str], is_shown: Callable[[str], bool] = bool
+) -> list[str]:
     folded = begun.casefold()
-    return [value for value in values if value.casefold().startswith(folded)][:MAX_COMPLETIONS]
+    found = (value for value in values if value.casefold().startswith(folded) and is_shown(value))
+    return list(islice(found, MAX_COMPLETIONS))
+
+
+def _is_harmless(path: str) -> bool:
+    return neutralise_line(path, len(path)) == path
 
 
 def _json(answer: dict[str, Any]) -> str:

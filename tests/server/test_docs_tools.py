@@ -328,6 +328,8 @@ async def test_reindex_fetches_and_gives_the_new_index_block(tmp_path: Path) -> 
         await caller.call("reindex", {})
         asked = await caller.call("ask_docs", {"question": "renew certificate"})
         assert "guides/tls.md" not in [item["path"] for item in asked["citations"]]
+        with pytest.raises(MCPError, match="no file"):
+            await caller.client.read_resource("docs://team/guides/tls.md")
 
 
 async def test_over_http_reindex_says_building_before_the_deadline_of_a_call(
@@ -559,3 +561,14 @@ async def test_eight_clients_asking_through_rebuilds_get_no_mixed_answer(tmp_pat
         named = set(re.findall(r"edition (\d+)", answer["answer_context"]))
         assert named == {str(editions[answer["rev"]])}
         assert {item["rev"] for item in answer["citations"]} == {answer["rev"]}
+
+
+async def test_a_path_that_is_not_harmless_to_show_is_not_completed(
+    library: DocumentLibrary, tree: Path
+) -> None:
+    odd = ["a\x1b[31m.md", "a\u202e.md", "a\n.md", "a<docs>.md"]
+    write_tree(tree, dict.fromkeys([*odd, "a\u200cb.md"], "# A\n\ntext\n"))
+    tools = DocsTools(library, "http")
+    assert tools.complete("path", "a") == []
+    await library.refresh("team")
+    assert sorted(tools.complete("path", "a")) == ["api/users.md", "a\u200cb.md"]
