@@ -20,7 +20,10 @@ BUILDER_VERSION = 2
 """Part of a snapshot's fingerprint: raised whenever the ranked lists change."""
 
 FIELD_WEIGHT = 4
-"""How often title, headings and URL count inside the word list, beside the body."""
+"""How often title, headings and URL count inside the word list, beside the body.
+
+From 1 to 8 the tuning halves of data/eval hardly tell: recall@5 within 0.006, MRR@8 within 0.004.
+"""
 
 
 @dataclass(frozen=True, slots=True)

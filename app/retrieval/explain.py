@@ -26,5 +26,8 @@ def explain(index: SearchIndex, query: str) -> Iterator[str]:
     named = [name for group in index.products for name in group.pages_of if name in telling]
     yield f"products named: {', '.join(named) or 'none'}"
     yield f"weights of the lists: {LIST_WEIGHTS}"
+    if not len(index):
+        yield "evidence: none, the set is empty"
+        return
     features = zip(FEATURES, weigh(index, ranking), strict=True)
     yield "evidence: " + ", ".join(f"{name} {value:.2f}" for name, value in features)

@@ -75,7 +75,7 @@ def test_another_page_comes_before_a_slightly_better_chunk_of_the_same_page() ->
     kettles = index_of(
         {
             "a.md": f"# Kettles\n\n{section.format('One')}\n\n{section.format('Two')}",
-            "b.md": "# Kettles for tea\n\n" + "the kettle boils and then it whistles on a stove " * 30,
+            "b.md": "# Kettles for tea\n\n" + "the kettle boils and then whistles on a stove " * 30,
         }
     )
     fused = rank_chunks(kettles, "kettle boils").fused
