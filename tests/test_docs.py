@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from app.library.config import load_config
 from app.settings import VARIABLES
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -37,6 +38,14 @@ def test_the_readme_names_every_command_and_no_other() -> None:
     named.discard("liara-docs-mcp")
     assert commands
     assert commands == named
+
+
+def test_the_example_of_a_config_is_the_file_and_can_be_served() -> None:
+    (shown,) = re.findall(r"```json\n(.*?)```", section("Document sets of your own"), re.DOTALL)
+    assert shown == (ROOT / "config.example.json").read_text(encoding="utf-8")
+    config = load_config(ROOT / "config.example.json")
+    assert config.problems == ()
+    assert [options.spec.id for options in config.sets] == ["handbook", "notes"]
 
 
 def test_both_first_commands_stand_at_the_top_and_exist() -> None:
