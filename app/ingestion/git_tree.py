@@ -1,5 +1,6 @@
 """The files of one revision in a fetched git repository: which blobs they are, and writing them."""
 
+import errno
 import posixpath
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
@@ -83,7 +84,7 @@ class RevisionFiles:
         links = []
         for entry in entries:
             if entry.mode == _SUBMODULE_MODE:
-                plan.skipped.append(Skipped(entry.path, SUBMODULE))
+                plan.skipped.append(Skipped(_shown(entry.path), SUBMODULE))
             elif not paths.takes(entry.path):
                 continue
             elif not _is_safe(entry.path):
@@ -204,6 +205,11 @@ class RevisionFiles:
                     file.write_bytes(content)
                 except (FileExistsError, NotADirectoryError, IsADirectoryError):
                     plan.skipped.append(Skipped(path, "a file and a folder have the same name"))
+                except OSError as error:
+                    # A tree may nest deeper than a path can be long; a full disk ends it all.
+                    if error.errno != errno.ENAMETOOLONG:
+                        raise
+                    plan.skipped.append(Skipped(path, "its path is too long"))
                 done += 1
                 self._progress("fetch", done, len(plan.files))
 

@@ -6,6 +6,7 @@ say (globs, ids that collide, the default) is checked here.
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -27,6 +28,8 @@ DEFAULT_TOP_K = 8
 DEFAULT_CHUNK_MAX_CHARS = 1500
 DEFAULT_MAX_CONTEXT_CHARS = 8000
 ALL_LAYERS = "all"
+MAX_SETS = 1_000
+"""Each set costs a look every second and its index in memory."""
 
 # Predecessor configs of an earlier form name the defaults at the top level.
 _OLD_DEFAULT_KEYS = {
@@ -92,6 +95,9 @@ def load_config(path: Path, *, built_in_ids: Iterable[str] = ()) -> DocsConfig:
     Raises:
         ConfigError: The file, its defaults, or the default set cannot be used.
     """
+    if path.exists() and not path.is_file():
+        # To open a pipe would wait for its writer.
+        raise ConfigError(f"config {path}: not a file")
     try:
         data = json.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=_unique_keys)
     except OSError as error:
@@ -102,6 +108,8 @@ def load_config(path: Path, *, built_in_ids: Iterable[str] = ()) -> DocsConfig:
         return parse_config(data, folder=path.parent, path=path, built_in_ids=built_in_ids)
     except ConfigError as error:
         raise ConfigError(f"config {path}: {error}") from error
+    except RecursionError:
+        raise ConfigError(f"config {path}: nested too deep") from None
 
 
 def parse_config(
@@ -125,6 +133,8 @@ def parse_config(
             bad_sets.setdefault(keys[1], message)
         else:
             raise ConfigError(message)
+    if len(data["docs"]) > MAX_SETS:
+        raise ConfigError(f"docs: {len(data['docs'])} sets; at most {MAX_SETS} are served")
     defaults = _defaults_of(data)
     reserved = frozenset(built_in_ids)
     sets = []
@@ -148,9 +158,9 @@ def parse_config(
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    keys = [key for key, _ in pairs]
-    for key in keys:
-        if keys.count(key) > 1:
+    counts = Counter(key for key, _ in pairs)
+    for key, count in counts.items():
+        if count > 1:
             raise ValueError(f"the key {key!r} occurs twice in one object")
     return dict(pairs)
 

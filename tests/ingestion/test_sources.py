@@ -303,6 +303,36 @@ def test_paths_of_a_hostile_tree_are_not_written_outside(
     assert tree.rev == commit
 
 
+def test_names_that_cannot_be_written_cost_only_their_own_files(
+    repository: Repository, checkout: Path
+) -> None:
+    commit = repository.commit({"a.md": "a"})
+    blob = repository.git("rev-parse", "HEAD:a.md")
+    deep = repository.git("mktree", stdin=f"100644 blob {blob}\tx.md\n".encode())
+    for _ in range(25):
+        deep = repository.git("mktree", stdin=f"040000 tree {deep}\t{'d' * 200}\n".encode())
+    rows = (
+        f"100644 blob {blob}\ta.md\x00040000 tree {deep}\tdeep\0".encode()
+        + f"160000 commit {commit}\t".encode()
+        + b"sub\xff\0"
+        + f"100644 blob {blob}\t".encode()
+        + b"bad\xff.md\0"
+    )
+    root = repository.git("mktree", "-z", "--missing", stdin=rows)
+    head = repository.git("commit-tree", root, "-m", "odd")
+    repository.git("update-ref", "refs/heads/odd", head)
+
+    tree = fetch_source(repository.url, "odd", ALL, checkout)
+
+    assert texts(tree) == {"a.md": "a"}
+    reasons = {item.path[:10]: item.reason for item in skipped(tree)}
+    assert reasons == {
+        "deep/ddddd": "its path is too long",
+        "sub\\udcff": "submodule",
+        "bad\\udcff.": "unsafe file name",
+    }
+
+
 def test_nothing_that_is_planted_is_executed(
     repository: Repository, checkout: Path, own_git_config: Path, tmp_path: Path
 ) -> None:

@@ -1,4 +1,5 @@
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -248,6 +249,28 @@ def test_a_file_is_read_with_or_without_byte_order_mark(tmp_path: Path) -> None:
     for encoding in ("utf-8", "utf-8-sig"):
         path.write_text(json.dumps(PREDECESSOR), encoding=encoding)
         assert load_config(path).default_docs == "product"
+
+
+def test_a_config_too_large_to_be_meant_is_refused(tmp_path: Path) -> None:
+    many = {"docs": {f"s{number}": {"source": "/x"} for number in range(50_000)}}
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"default": {"docs": "s0"}} | many), encoding="utf-8")
+    with pytest.raises(ConfigError, match="at most 1000"):
+        load_config(path)
+
+
+@pytest.mark.parametrize("depth", range(100, 1100, 50))
+def test_a_config_of_any_depth_is_refused_with_a_reason(tmp_path: Path, depth: int) -> None:
+    path = tmp_path / "config.json"
+    path.write_text('{"a":' * depth + "1" + "}" * depth, encoding="utf-8")
+    with pytest.raises(ConfigError):
+        load_config(path)
+
+
+def test_a_pipe_in_the_place_of_the_config_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "config.json")
+    with pytest.raises(ConfigError, match="not a file"):
+        load_config(tmp_path / "config.json")
 
 
 @pytest.mark.parametrize(
