@@ -52,13 +52,14 @@ class BM25:
 
     @classmethod
     def from_counts(cls, terms: Sequence[str], counted: TermCounts, size: int) -> Self:
-        """Build from counts that name each (document, term) pair once at most.
+        """Build from the counts of `size` documents; `terms` names their rows.
 
         Documents without a term count towards the average length; terms that no document has
         are dropped.
         """
         documents, rows, counts = counted
-        order = np.lexsort((documents, rows))
+        # Counts come in the order of documents, which each term's postings keep.
+        order = np.argsort(rows, kind="stable")
         documents, rows, counts = documents[order], rows[order], counts[order]
         used, frequencies = np.unique(rows, return_counts=True)
         starts = np.concatenate(([0], np.cumsum(frequencies))).astype(np.int64)
@@ -66,9 +67,11 @@ class BM25:
         average = float(lengths.sum()) / size if size else 0.0
         idf = _idf(frequencies.astype(np.int64), size)
         damping = K1 * (1 - B + B * lengths / average) if average else np.zeros(size)
-        weights = np.repeat(idf, frequencies) * (counts * (K1 + 1) / (counts + damping[documents]))
+        weights = counts.astype(np.float64) * (K1 + 1)
+        weights /= counts + damping[documents]
+        weights *= np.repeat(idf, frequencies)
         kept = [terms[row] for row in used.tolist()]
-        return cls(kept, starts, documents.astype(np.int32), weights, size)
+        return cls(kept, starts, documents, weights, size)
 
     def scores(self, query: Mapping[str, float]) -> FloatArray:
         """Return the score of every document for weighted query terms; unknown terms give 0."""

@@ -104,7 +104,7 @@ def _count_words(
 def _chunk_rows(chunks: Sequence[tuple[int, Chunk]]) -> dict[str, list[Any]]:
     return {
         "document": [number for number, _ in chunks],
-        "heading_path": [list(chunk.heading_path) for _, chunk in chunks],
+        "heading_path": [chunk.heading_path for _, chunk in chunks],
         "anchor": [chunk.anchor for _, chunk in chunks],
         "start_line": [chunk.start_line for _, chunk in chunks],
         "end_line": [chunk.end_line for _, chunk in chunks],
@@ -135,8 +135,8 @@ def _rank_lists(body: WordCounts, fields: WordCounts) -> dict[str, BM25]:
 
 def _merge_terms(
     left: Sequence[str], right: Sequence[str]
-) -> tuple[list[str], npt.NDArray[np.int64]]:
+) -> tuple[list[str], npt.NDArray[np.int32]]:
     """Append the new terms of `right` to `left`; the array gives each right term's new row."""
     rows = {term: row for row, term in enumerate(left)}
     moved = [rows.setdefault(term, len(rows)) for term in right]
-    return list(rows), np.array(moved, dtype=np.int64)
+    return list(rows), np.array(moved, dtype=np.int32)

@@ -5,7 +5,7 @@ analyses only the texts that changed.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,14 +16,25 @@ from app.index.analyzer import split_words
 from app.index.arrays import load_array, load_strings, save_array, save_strings
 
 IntArray = npt.NDArray[np.int64]
+SmallIntArray = npt.NDArray[np.int32]
+
+# So many words at a time have their terms counted: all at once would take gigabytes for a large
+# document set.
+_BLOCK_WORDS = 200_000
 
 
 class TermCounts(NamedTuple):
-    """Triples: text `texts[i]` holds the term of row `rows[i]` `counts[i]` times."""
+    """Triples: text `texts[i]` holds the term of row `rows[i]` `counts[i]` times.
 
-    texts: IntArray
-    rows: IntArray
-    counts: IntArray
+    They are sorted by text, then row, and name each pair of the two once.
+    """
+
+    texts: SmallIntArray
+    rows: SmallIntArray
+    counts: SmallIntArray
+
+
+_NOTHING = TermCounts(*np.zeros((3, 0), dtype=np.int32))
 
 
 class WordCounts:
@@ -63,49 +74,74 @@ class WordCounts:
             load_array(folder / f"{name}.counts.npy", np.int32),
         )
 
-    def count_terms(self, terms_of: Callable[[str], Iterable[str]]) -> tuple[list[str], TermCounts]:
+    def count_terms(
+        self, terms_of: Callable[[str], Iterable[str]], *, block_words: int = _BLOCK_WORDS
+    ) -> tuple[list[str], TermCounts]:
         """Return the distinct terms of all texts and how often each text holds each.
 
-        `terms_of` is asked once for each distinct word.
+        `terms_of` is asked once for each distinct word; `block_words` bounds the memory.
         """
         rows: dict[str, int] = {}
         per_word = [
             [rows.setdefault(term, len(rows)) for term in terms_of(word)] for word in self.words
         ]
         sizes = np.array([len(word_rows) for word_rows in per_word], dtype=np.int64)
-        flat = np.array([row for word_rows in per_word for row in word_rows], dtype=np.int64)
-        first = np.cumsum(sizes) - sizes
-        ids = np.asarray(self.ids, dtype=np.int64)
-        texts = np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.starts))
+        flat = np.array([row for word_rows in per_word for row in word_rows], dtype=np.int32)
+        blocks = [_NOTHING]
+        for first, stop in self._blocks(block_words):
+            blocks.append(_sum_pairs(self._terms_in(first, stop, sizes, flat), len(rows)))
+        return list(rows), _joined(blocks)
+
+    def _blocks(self, words: int) -> Iterator[tuple[int, int]]:
+        """Yield runs of whole texts with at most so many words, or of one text with more."""
+        first = 0
+        while first < len(self):
+            end = int(self.starts[first]) + words
+            stop = max(int(np.searchsorted(self.starts, end, side="right")) - 1, first + 1)
+            yield first, stop
+            first = stop
+
+    def _terms_in(self, first: int, stop: int, sizes: IntArray, flat: SmallIntArray) -> TermCounts:
+        """Return the terms of each word of the texts `first .. stop - 1`, one after the other.
+
+        Word w has `sizes[w]` terms; `flat` holds the rows of the terms of all words.
+        """
+        words = slice(int(self.starts[first]), int(self.starts[stop]))
+        ids = self.ids[words]
         repeats = sizes[ids]
         # Position of each term inside its word's run, without a Python loop.
         offsets = np.arange(repeats.sum()) - np.repeat(np.cumsum(repeats) - repeats, repeats)
-        counts = TermCounts(
-            np.repeat(texts, repeats),
-            flat[np.repeat(first[ids], repeats) + offsets],
-            np.repeat(np.asarray(self.counts, dtype=np.int64), repeats),
+        texts = np.repeat(
+            np.arange(first, stop, dtype=np.int32), np.diff(self.starts[first : stop + 1])
         )
-        return list(rows), _sum_pairs(counts, len(rows))
+        return TermCounts(
+            np.repeat(texts, repeats),
+            flat[np.repeat((np.cumsum(sizes) - sizes)[ids], repeats) + offsets],
+            np.repeat(self.counts[words].astype(np.int32), repeats),
+        )
 
 
 def add_counts(left: TermCounts, right: TermCounts, term_count: int) -> TermCounts:
     """Add two sets of counts that share their `term_count` term rows."""
-    both = TermCounts(*(np.concatenate(pair) for pair in zip(left, right, strict=True)))
-    return _sum_pairs(both, term_count)
+    return _sum_pairs(_joined([left, right]), term_count)
+
+
+def _joined(blocks: Sequence[TermCounts]) -> TermCounts:
+    return TermCounts(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
 
 
 def _sum_pairs(counts: TermCounts, term_count: int) -> TermCounts:
     """Sum the counts of equal (text, term) pairs; the result is sorted by text, then term."""
     width = max(term_count, 1)
-    keys = counts.texts * width + counts.rows
+    keys = counts.texts.astype(np.int64) * width + counts.rows
     order = np.argsort(keys, kind="stable")
     keys = keys[order]
     first = np.flatnonzero(np.diff(keys, prepend=-1))
     if not first.size:
-        nothing = np.zeros(0, dtype=np.int64)
-        return TermCounts(nothing, nothing, nothing)
+        return _NOTHING
     sums = np.add.reduceat(counts.counts[order], first)
-    return TermCounts(keys[first] // width, keys[first] % width, sums)
+    texts, rows = np.divmod(keys[first], width)
+    return TermCounts(texts.astype(np.int32), rows.astype(np.int32), sums.astype(np.int32))
 
 
 class WordCounter:

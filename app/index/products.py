@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 # Two folders are twins when they share more than this part of the smaller one's pages, and two of
 # them or one in a folder of its own: `about` alone stands everywhere. On the paths of the official
-# docs the part may be 0.5 to 0.55; at 0.4 unrelated folders become twins, at 0.6 a database is lost.
+# docs the part may be 0.5 to 0.55; at 0.4 unrelated folders become twins, at 0.6 a twin is lost.
 _LEAST_SHARED = 2
 _LEAST_OVERLAP = 0.55
 

@@ -149,7 +149,7 @@ class SearchIndex:
             path=entry.path,
             url=entry.url,
             title=entry.title,
-            heading_path=tuple(self._rows["heading_path"][number]),
+            heading_path=self._rows["heading_path"][number],
             anchor=self._rows["anchor"][number],
             start_line=self._rows["start_line"][number],
             end_line=self._rows["end_line"][number],
@@ -210,11 +210,15 @@ class SearchIndex:
         return self._chunk_ranges[number]
 
     @cached_property
-    def page_of_chunk(self) -> npt.NDArray[np.int32]:
+    def _document_of_chunk(self) -> npt.NDArray[np.int64]:
+        return np.asarray(self._rows["document"], dtype=np.int64)
+
+    @cached_property
+    def page_of_chunk(self) -> npt.NDArray[np.int64]:
         """The number of each chunk's page, for counting chunks a page."""
         numbers = {page: number for number, page in enumerate(self._page_numbers)}
-        by_document = np.array([numbers[entry.page] for entry in self._entries], dtype=np.int32)
-        return by_document[np.asarray(self._rows["document"], dtype=np.int64)]
+        by_document = np.array([numbers[entry.page] for entry in self._entries], dtype=np.int64)
+        return by_document[self._document_of_chunk]
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
@@ -232,7 +236,7 @@ class SearchIndex:
     def layer_mask(self, layer: str) -> npt.NDArray[np.bool_]:
         """Return which chunks belong to a layer, by its exact name."""
         in_layer = np.array([entry.layer == layer for entry in self._entries], dtype=np.bool_)
-        return in_layer[np.asarray(self._rows["document"], dtype=np.int64)]
+        return in_layer[self._document_of_chunk]
 
     def save(self, folder: Path) -> None:
         """Write the snapshot's files into an existing, empty folder; the checksums come last."""
@@ -251,7 +255,7 @@ class SearchIndex:
 
     @classmethod
     def load(cls, folder: Path) -> "SearchIndex":
-        """Read a snapshot; arrays and texts are memory-mapped.
+        """Read a snapshot, ready for its first query; arrays and texts are memory-mapped.
 
         Raises:
             SnapshotError: It is of another format, incomplete or damaged.
@@ -263,10 +267,10 @@ class SearchIndex:
             documents = [DocumentEntry(**item) for item in load_json(folder / "documents.json")]
         except TypeError as error:
             raise SnapshotError(f"documents.json is damaged: {error}") from error
-        return cls(
+        index = cls(
             manifest,
             documents,
-            load_json(folder / "chunks.json"),
+            _load_chunk_rows(folder / "chunks.json"),
             TextStore.load(folder, "sources"),
             texts,
             WordCounts.load(folder, "body"),
@@ -274,3 +278,14 @@ class SearchIndex:
             {name: BM25.load(folder, name, len(texts)) for name in CHUNK_LISTS},
             QuestionIndex.load(folder),
         )
+        _ = index.vocabulary, index.products, index.page_of_chunk
+        return index
+
+
+def _load_chunk_rows(file: Path) -> dict[str, list[Any]]:
+    rows: dict[str, list[Any]] = load_json(file)
+    try:
+        # Tuples of strings, unlike the lists of JSON, cost the garbage collector nothing.
+        return rows | {"heading_path": [tuple(path) for path in rows["heading_path"]]}
+    except (KeyError, TypeError) as error:
+        raise SnapshotError(f"{file.name} is damaged: {error}") from error

@@ -46,6 +46,15 @@ def test_each_pair_of_text_and_term_is_named_once_in_order(texts: list[str]) -> 
     assert pairs == sorted(set(pairs))
 
 
+@given(TEXTS, st.integers(1, 6))
+def test_the_size_of_the_blocks_does_not_show(texts: list[str], block_words: int) -> None:
+    words = counted(texts)
+    terms, counts = words.count_terms(grams, block_words=block_words)
+    all_terms, at_once = words.count_terms(grams)
+    assert terms == all_terms
+    assert [part.tolist() for part in counts] == [part.tolist() for part in at_once]
+
+
 @given(TEXTS, TEXTS)
 def test_counts_that_are_taken_over_equal_those_counted_anew(
     old: list[str], new: list[str]
