@@ -38,6 +38,9 @@ logger = logging.getLogger(__name__)
 LOCK_TIMEOUT_SECONDS = 900.0
 """How long a build waits for the build of another process before it gives up."""
 
+CLOCK_SKEW = timedelta(minutes=1)
+"""How far the clocks of machines that share a data folder may be apart."""
+
 Outcome = Literal["refreshed", "adopted", "unchanged"]
 """Of a build: a new index, that of another process, or the one of before."""
 
@@ -321,7 +324,9 @@ class DocumentSet:
             done = self._done_marker.stat().st_mtime
         except OSError:
             return False
-        return done >= moment.timestamp()
+        # A time to come is from before the clock was set back, and says nothing.
+        latest = datetime.now(UTC) + CLOCK_SKEW
+        return moment.timestamp() <= done <= latest.timestamp()
 
     def _stat_fingerprint(self) -> str:
         root = Path(self.spec.source).resolve()

@@ -101,8 +101,9 @@ class RefreshJobs:
         set_id, now = served.spec.id, self._now()
         if self.running(set_id):
             return
-        due = self._due.get(set_id)
-        if due is None:
+        due, planned = self._due.get(set_id), self._next(served, now)
+        # Planned anew, the moment comes sooner only where the clock was set back.
+        if due is None or (planned is not None and planned < due):
             self._plan(served, now)
         elif due <= now:
             self._plan(served, now)
@@ -121,14 +122,18 @@ class RefreshJobs:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _plan(self, served: DocumentSet, now: datetime) -> None:
-        set_id, schedule = served.spec.id, served.options.refresh
-        moments = [schedule.next_after(now)] if schedule else []
-        if failures := self._failures.get(set_id):
-            moments.append(now + min(FIRST_RETRY * 2 ** min(failures - 1, 10), LAST_RETRY))
-        if moments:
-            self._due[set_id] = min(moments)
+        planned = self._next(served, now)
+        if planned is not None:
+            self._due[served.spec.id] = planned
         else:
-            self._due.pop(set_id, None)
+            self._due.pop(served.spec.id, None)
+
+    def _next(self, served: DocumentSet, now: datetime) -> datetime | None:
+        schedule = served.options.refresh
+        moments = [schedule.next_after(now)] if schedule else []
+        if failures := self._failures.get(served.spec.id):
+            moments.append(now + min(FIRST_RETRY * 2 ** min(failures - 1, 10), LAST_RETRY))
+        return min(moments, default=None)
 
     async def _run(self, served: DocumentSet, job: RefreshJob, since: datetime | None) -> None:
         served.building = True

@@ -351,6 +351,32 @@ async def test_a_schedule_fetches_a_git_source_when_its_moment_has_come(tmp_path
         await until(lambda: library.index("team").manifest.rev == second)
 
 
+async def test_a_clock_that_is_set_back_stops_no_schedule(tmp_path: Path) -> None:
+    clock = FakeClock()
+    repository = Repository.create(tmp_path / "team", {"a.md": "# A\n\nThe text of one.\n"})
+    data = {
+        "docs": {"team": {"source": repository.url, "refresh": "15m"}},
+        "default": {"docs": "team"},
+    }
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(data), encoding="utf-8")
+    library = library_of(tmp_path, config=load_config(path), now=clock)
+    async with running(library):
+        await until(lambda: state(library, "team") is SetState.FRESH)
+        # As a build left it that ended before the clock was set back by a year.
+        marker = tmp_path / "data" / "sets" / "team" / "refreshed"
+        ahead = datetime.now(UTC).timestamp() + 365 * 86_400
+        os.utime(marker, (ahead, ahead))
+        clock.advance(days=-365)
+        second = repository.commit({"a.md": "# A\n\nThe text of two.\n"})
+
+        def is_fetched() -> bool:
+            clock.advance(minutes=1)
+            return library.index("team").manifest.rev == second
+
+        await until(is_fetched)
+
+
 async def test_an_index_that_nobody_compared_with_its_source_for_long_is_stale(
     tmp_path: Path,
 ) -> None:
