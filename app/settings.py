@@ -58,6 +58,8 @@ class Settings:
     reindex: bool
     liara: bool
     sync_on_start: bool
+    liara_source: str | None
+    liara_ref: str | None
     liara_refresh: str | None
     stale_after: timedelta | None
     data_dir: Path
@@ -278,6 +280,22 @@ VARIABLES: tuple[Variable, ...] = (
         _flag,
         "1",
         "Fetch the sources in the background after the start; `0` turns it off.",
+    ),
+    Variable(
+        "LIARA_SOURCE",
+        "liara_source",
+        _text,
+        None,
+        "Folder or git URL that the Liara docs come from, such as a mirror.",
+        shown_default="the public repository of the docs",
+    ),
+    Variable(
+        "LIARA_REF",
+        "liara_ref",
+        _text,
+        None,
+        "Branch, tag or commit of that source.",
+        shown_default="master",
     ),
     Variable(
         "LIARA_REFRESH",

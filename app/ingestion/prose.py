@@ -6,20 +6,22 @@ Every function keeps the number of lines, so that line numbers stay those of the
 import re
 from collections.abc import Iterator
 
+# Python before 3.11.5 mismatches possessive groups that hold alternatives: only character classes
+# are possessive here, and no two ways lead to one match, so that nothing backtracks for long.
 _VALUE = r"""(?:"[^"<]*+"|'[^'<]*+'|\{[^{}<]*+(?:\{[^{}<]*+\}[^{}<]*+)*+\}|[^\s"'<>=`{}]++)"""
-_ATTRIBUTE = rf"\s++[\w:@.-]++(?:={_VALUE})?+"
+_ATTRIBUTE = rf"\s++[\w:@.-]++(?:={_VALUE})?"
 # No part may hold `<`, so that each attempt ends at the next tag: linear on hostile text.
-_COMPONENT = re.compile(rf"(?:</|(?<![\w<])<)([A-Z][\w.]*+)((?:{_ATTRIBUTE})*+)\s*+(/?+)>")
+_COMPONENT = re.compile(rf"(?:</|(?<![\w<])<)([A-Z][\w.]*+)((?:{_ATTRIBUTE})*)\s*+(/?+)>")
 _COMPONENT_CLOSING = re.compile(r"</([A-Z][\w.]*+)\s*+>")
 _HTML_TAGS = (
     "a article aside b big br center dd details div dl dt em figcaption figure font footer "
     "h1 h2 h3 h4 h5 h6 header hr i iframe kbd li main mark nav ol p picture section small source "
     "span strong sub summary sup table tbody td tfoot th thead tr u ul video"
 )
-_HTML = re.compile(rf"</?+(?:{'|'.join(_HTML_TAGS.split())})(?:{_ATTRIBUTE})*+\s*+/?+>", re.I)
+_HTML = re.compile(rf"</?+(?:{'|'.join(_HTML_TAGS.split())})(?:{_ATTRIBUTE})*\s*+/?+>", re.I)
 _SPACED = re.compile(r"</?+(?:br|td|th|li|p|div|tr)\b", re.I)
-_LINK = re.compile(rf"<a((?:{_ATTRIBUTE})++)\s*+>([^<>\[\]\n]{{0,300}}+)</a\s*+>", re.I)
-_IMAGE = re.compile(rf"<img((?:{_ATTRIBUTE})++)\s*+/?+>", re.I)
+_LINK = re.compile(rf"<a((?:{_ATTRIBUTE})+)\s*+>([^<>\[\]\n]{{0,300}}+)</a\s*+>", re.I)
+_IMAGE = re.compile(rf"<img((?:{_ATTRIBUTE})+)\s*+/?+>", re.I)
 _TEXT_ATTRIBUTE = re.compile(
     r"""\s(title|label|alt|src|href)=(?:"([^"<]*)"|'([^'<]*)'|\{["'`]([^"'`<]*)["'`]\})"""
 )

@@ -25,7 +25,7 @@ _ASSIGNMENT = re.compile(
     re.IGNORECASE,
 )
 # A quote belongs to a bare value unless it ends a string around it.
-_BARE_VALUE = re.compile(r"(?:[^\s\"'`]|[\"'`](?![\s,;:)}\]]|\Z)){1,4000}+")
+_BARE_VALUE = re.compile(r"(?:[^\s\"'`]|[\"'`](?![\s,;:)}\]]|\Z)){1,4000}")
 # A line of an env file, or an export: the value runs to the end of the line.
 _TELLING_ENV_NAME = (
     r"(?=[A-Z0-9_]{0,60}(?:PASS|_PWD|SECRET|TOKEN|KEY|CREDENTIAL|SALT))[A-Z][A-Z0-9_]{1,80}+"

@@ -44,6 +44,9 @@ CLOCK_SKEW = timedelta(minutes=1)
 Outcome = Literal["refreshed", "adopted", "unchanged"]
 """Of a build: a new index, that of another process, or the one of before."""
 
+_NOT_SHAPING = frozenset({"desc"})
+_OF_THE_PROGRAM = frozenset({"source", "ref", "questions"})
+
 CONFIG_CHANGED = "the config of this set has changed since its index was built"
 
 
@@ -199,7 +202,7 @@ class DocumentSet:
             # Touched files of equal content: the next ask need not build again for them.
             self._unchanged_stat = stat if built is previous else None
             self.last_error = self.behind = self.unavailable = None
-            self._built_from = _digest(spec)
+            self._built_from = self._shape(spec)
         self._done_marker.write_text(self._built_from, encoding="utf-8")
         self._note_checked()
         if built is not previous:
@@ -337,7 +340,16 @@ class DocumentSet:
 
     def _is_configured_anew(self) -> bool:
         """Return whether the index was built for other globs, layers or a source of before."""
-        return self._built_from is not None and self._built_from != _digest(self.spec)
+        return self._built_from is not None and self._built_from != self._shape(self.spec)
+
+    def _shape(self, spec: DocumentSetSpec) -> str:
+        """Identify what of the config decides the documents; a description does not.
+
+        Nobody configures the source of a set with starter pages: `sync --source` may build it
+        from anywhere, and its questions come with the program.
+        """
+        built_in = self._starter_dir is not None
+        return _digest(spec, _NOT_SHAPING | (_OF_THE_PROGRAM if built_in else frozenset()))
 
     def _read_marker(self) -> str | None:
         try:
@@ -411,7 +423,7 @@ def _spoken(age: timedelta) -> str:
 
 
 @lru_cache(maxsize=256)
-def _digest(spec: DocumentSetSpec) -> str:
-    """Identify what of a set decides its documents; its description does not."""
-    shaping = {name: value for name, value in asdict(spec).items() if name != "desc"}
+def _digest(spec: DocumentSetSpec, aside: frozenset[str]) -> str:
+    """Identify what of a set decides its documents, but for the fields in `aside`."""
+    shaping = {name: value for name, value in asdict(spec).items() if name not in aside}
     return hashlib.sha256(repr(sorted(shaping.items())).encode()).hexdigest()

@@ -154,7 +154,7 @@ def open_library(
         ConfigError: The config cannot be used; a set that cannot be is left out and logged.
         SettingsError: There is nothing to serve.
     """
-    built_in = [_liara(settings, change(LIARA_SPEC))] if settings.liara else []
+    built_in = [_liara(settings, change)] if settings.liara else []
     config = DocsConfig()
     path = find_config(settings.docs_config, settings.home)
     if path is not None and liara_only:
@@ -186,8 +186,13 @@ def open_library(
     )
 
 
-def _liara(settings: Settings, spec: DocumentSetSpec) -> SetOptions:
+def _liara(settings: Settings, change: Callable[[DocumentSetSpec], DocumentSetSpec]) -> SetOptions:
     """Return the Liara set with its schedule; without the fetch at the start it has none."""
+    spec = replace(
+        LIARA_SPEC,
+        source=settings.liara_source or LIARA_SPEC.source,
+        ref=settings.liara_ref or LIARA_SPEC.ref,
+    )
     text = settings.liara_refresh or (_LIARA_REFRESH if settings.sync_on_start else _NO_REFRESH)
     try:
         schedule = None if text.lower() == _NO_REFRESH else Schedule.parse(text)
@@ -195,7 +200,7 @@ def _liara(settings: Settings, spec: DocumentSetSpec) -> SetOptions:
         raise SettingsError(
             f"LIARA_REFRESH={text!r} cannot be used: it {error}, or off."
         ) from error
-    return SetOptions(spec, refresh=schedule)
+    return SetOptions(change(spec), refresh=schedule)
 
 
 def _encoders(settings: Settings) -> Encoders:

@@ -23,7 +23,7 @@ class Deployment:
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.image, self.disk = folder / "image", folder / "disk"
-        self._starter = write_tree(folder / "starter", {"disks.md": STARTER})
+        self.starter = write_tree(folder / "starter", {"disks.md": STARTER})
         self._upstream = Repository.create(folder / "upstream", {"README.md": "Docs"}, "master")
         self._commits = []
         for day in (1, 2, 3):
@@ -42,7 +42,7 @@ class Deployment:
         """Start the program on both folders, before it has fetched anything."""
         spec = replace(LIARA_SPEC, source=self._upstream.url)
         library = DocumentLibrary(
-            [spec], data_dir=self.disk, image_dir=self.image, starter_dir=self._starter
+            [spec], data_dir=self.disk, image_dir=self.image, starter_dir=self.starter
         )
         library.load()
         return library
@@ -157,3 +157,19 @@ async def test_the_image_is_only_read(deployment: Deployment) -> None:
         path: path.stat().st_mtime_ns for path in deployment.image.rglob("*") if path.is_file()
     }
     assert after == before
+
+
+async def test_a_snapshot_that_was_synced_from_another_source_is_no_changed_config(
+    deployment: Deployment, tmp_path: Path
+) -> None:
+    copy = write_tree(tmp_path / "copy", {PATH: PAGE.format(7)})
+    synced = DocumentLibrary(
+        [replace(LIARA_SPEC, source=str(copy))],
+        data_dir=deployment.disk,
+        starter_dir=deployment.starter,
+    )
+    await synced.refresh("liara")
+    library = deployment.start()
+    status = library.status("liara")
+    assert edition(library) == "Edition 7 of the text."
+    assert (status.state, status.reason) == (SetState.FRESH, None)
