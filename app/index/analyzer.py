@@ -67,19 +67,31 @@ def split_words(text: str) -> list[str]:
     return _WORD.findall(persian.normalize_letters(text))
 
 
+@lru_cache(maxsize=2_048)
 def expand(word: str) -> tuple[Term, ...]:
     """Return the distinct terms that `word`, one item of `split_words`, is found by.
 
     The word itself and its joined form come first, then the parts of compounds and identifiers,
     then stems. Unspaced scripts give characters and character pairs.
     """
-    return _unspaced_terms(word) if is_unspaced(word) else _spaced_terms(word)
+    terms = _unspaced_terms(word) if is_unspaced(word) else _spaced_terms(word)
+    return tuple(Term(text, form) for text, form in terms.items())
 
 
+def term_texts(word: str) -> tuple[str, ...]:
+    """Return the terms of `expand` without their forms: what an index holds of a word."""
+    return tuple(_unspaced_terms(word)) if is_unspaced(word) else _spaced_term_texts(word)
+
+
+# Many more than of `expand`: of tuples of strings the garbage collector visits none.
 @lru_cache(maxsize=65_536)
-def _spaced_terms(word: str) -> tuple[Term, ...]:
+def _spaced_term_texts(word: str) -> tuple[str, ...]:
+    return tuple(_spaced_terms(word))
+
+
+def _spaced_terms(word: str) -> dict[str, Form]:
     if len(word) > _LONGEST_WORD:
-        return ()
+        return {}
     whole = word.casefold()
     joined = _CONNECTOR.sub("", whole)
     terms = {whole: Form.EXACT}
@@ -96,7 +108,7 @@ def _spaced_terms(word: str) -> tuple[Term, ...]:
         stemmed = stem(text)
         if len(stemmed) > 1:
             terms.setdefault("~" + stemmed, Form.STEM)
-    return tuple(Term(text, form) for text, form in terms.items())
+    return terms
 
 
 def _shortest_part(part: str) -> int:
@@ -104,18 +116,17 @@ def _shortest_part(part: str) -> int:
     return 2 if part.isascii() else 3
 
 
-def _unspaced_terms(word: str) -> tuple[Term, ...]:
+def _unspaced_terms(word: str) -> dict[str, Form]:
     terms: dict[str, Form] = {}
-    for stretch, is_unspaced in _stretches(word):
-        if not is_unspaced:
-            for term in _spaced_terms(stretch):
-                terms.setdefault(*term)
+    for stretch, is_run in _stretches(word):
+        if not is_run:
+            terms |= _spaced_terms(stretch) | terms
             continue
         for pair in _pairs(stretch):
             terms.setdefault(pair, Form.EXACT)
         for character in stretch:
             terms.setdefault(character, Form.PART)
-    return tuple(Term(text, form) for text, form in terms.items())
+    return terms
 
 
 def is_unspaced(word: str) -> bool:
@@ -141,8 +152,8 @@ def readings(word: str) -> list[str]:
         return [word]
     return [
         reading
-        for stretch, is_unspaced in _stretches(word)
-        for reading in (_pairs(stretch) if is_unspaced else [stretch])
+        for stretch, is_run in _stretches(word)
+        for reading in (_pairs(stretch) if is_run else [stretch])
     ]
 
 
@@ -165,8 +176,8 @@ def grams(word: str) -> tuple[str, ...]:
         return _spaced_grams(word)
     return tuple(
         gram
-        for stretch, is_unspaced in _stretches(word)
-        for gram in (_pairs(stretch) if is_unspaced else _spaced_grams(stretch))
+        for stretch, is_run in _stretches(word)
+        for gram in (_pairs(stretch) if is_run else _spaced_grams(stretch))
     )
 
 
@@ -184,7 +195,7 @@ def _spaced_grams(word: str) -> tuple[str, ...]:
 
 def tokenize(text: str) -> list[str]:
     """Return every term of every word of `text`, in order: what the word index counts."""
-    return [term.text for word in split_words(text) for term in expand(word)]
+    return [term for word in split_words(text) for term in term_texts(word)]
 
 
 def tokenize_grams(text: str) -> list[str]:

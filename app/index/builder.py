@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlsplit
 import numpy as np
 import numpy.typing as npt
 
-from app.index.analyzer import expand, grams
+from app.index.analyzer import grams, term_texts
 from app.index.arrays import TextStore
 from app.index.bm25 import BM25
 from app.index.forward import TermCounts, WordCounter, WordCounts, add_counts
@@ -114,12 +114,9 @@ def _chunk_rows(chunks: Sequence[tuple[int, Chunk]]) -> dict[str, list[Any]]:
 
 
 def _rank_lists(body: WordCounts, fields: WordCounts) -> dict[str, BM25]:
-    def terms_of(word: str) -> list[str]:
-        return [term.text for term in expand(word)]
-
     size = len(body)
-    field_terms, field_counts = fields.count_terms(terms_of)
-    body_terms, body_counts = body.count_terms(terms_of)
+    field_terms, field_counts = fields.count_terms(term_texts)
+    body_terms, body_counts = body.count_terms(term_texts)
     gram_terms, gram_counts = body.count_terms(grams)
     all_terms, shared = _merge_terms(body_terms, field_terms)
     weighted = TermCounts(

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from app.index.analyzer import expand, grams
+from app.index.analyzer import grams, term_texts
 from app.index.arrays import load_array, save_array
 from app.index.bm25 import BM25
 from app.index.forward import WordCounter
@@ -43,7 +43,7 @@ class QuestionIndex:
         for page in pages:
             counter.add("\n".join(questions.get(page, ())))
         counted = counter.finish()
-        by_word = counted.count_terms(lambda word: [term.text for term in expand(word)])
+        by_word = counted.count_terms(term_texts)
         return cls(
             BM25.from_counts(*by_word, len(pages)),
             BM25.from_counts(*counted.count_terms(grams), len(pages)),

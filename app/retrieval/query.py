@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from app.errors import InvalidQueryError
 from app.index.acronyms import spelled_out
-from app.index.analyzer import Form, expand, grams, is_unspaced, readings, split_words
+from app.index.analyzer import Form, expand, grams, is_unspaced, readings, split_words, term_texts
 from app.index.persian import is_persian
 from app.index.transliteration import to_english_keys, to_persian_keys
 from app.index.vocabulary import Vocabulary
@@ -46,7 +46,7 @@ class QueryWord:
     def of(cls, text: str) -> "QueryWord":
         """Return a word with the terms that it has as typed."""
         # Of a pair of characters, one alone says too little to tell that the docs know the word.
-        terms = [text] if is_unspaced(text) else [term.text for term in expand(text)]
+        terms = [text] if is_unspaced(text) else term_texts(text)
         return cls(text, frozenset(terms), set(terms))
 
 
@@ -180,7 +180,7 @@ def _add_synonyms(
         for word in (word for phrase in phrases for word in phrase):
             analyzed.add_word(word, weight)
             for meaning in meanings:
-                meaning.terms.update(term.text for term in expand(word))
+                meaning.terms.update(term_texts(word))
 
 
 def is_finglish(words: Sequence[str]) -> bool:

@@ -3,7 +3,7 @@
 import re
 from itertools import pairwise
 
-from app.index.analyzer import expand, split_words
+from app.index.analyzer import split_words, term_texts
 from app.retrieval.fences import open_fence
 
 ELLIPSIS = "…"
@@ -64,7 +64,7 @@ def _best_window(pieces: list[str], terms: frozenset[str], budget: int) -> tuple
 
 
 def _terms_in(piece: str) -> set[str]:
-    return {term.text for word in split_words(piece) for term in expand(word)}
+    return {term for word in split_words(piece) for term in term_texts(word)}
 
 
 def _balanced(pieces: list[str], start: int, end: int) -> str:

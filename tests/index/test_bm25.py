@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from rank_bm25 import BM25Okapi
 
 from app.errors import SnapshotError
-from app.index.analyzer import expand, grams, split_words, tokenize, tokenize_grams
+from app.index.analyzer import grams, split_words, term_texts, tokenize, tokenize_grams
 from app.index.bm25 import BM25, SMALL_CORPUS
 from app.index.forward import WordCounter
 
@@ -20,7 +20,7 @@ def word_list(texts: list[str]) -> BM25:
     counter = WordCounter()
     for text in texts:
         counter.add(text)
-    counted = counter.finish().count_terms(lambda word: [term.text for term in expand(word)])
+    counted = counter.finish().count_terms(term_texts)
     return BM25.from_counts(*counted, len(texts))
 
 
