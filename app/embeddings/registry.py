@@ -1,7 +1,7 @@
 """Which encoder a name means: a model of the endpoint, or one of this process.
 
 endpoint:NAME    a model of the configured endpoint
-local:NAME       the built-in light model, or a sentence-transformers id or folder
+local:NAME       a sentence-transformers id or folder
 a/name           a sentence-transformers id
 name             a model of the endpoint
 none             no vectors: the set is never sent anywhere
@@ -9,7 +9,6 @@ none             no vectors: the set is never sent anywhere
 """
 
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -17,13 +16,7 @@ from pathlib import Path
 from app.embeddings.budget import DailyBudget
 from app.embeddings.cache import QUERY_TTL_SECONDS, QueryCache
 from app.embeddings.encoder import Encoder
-from app.embeddings.local import (
-    BUILT_IN,
-    LocalEncoder,
-    TextModel,
-    load_built_in,
-    load_sentence_transformer,
-)
+from app.embeddings.local import LocalEncoder, load_sentence_transformer
 from app.embeddings.openai import (
     EmbeddingEndpoint,
     EndpointEncoder,
@@ -122,7 +115,7 @@ class Encoders:
             name = model.removeprefix(_LOCAL)
             return LocalEncoder(
                 name,
-                _loader(name),
+                partial(load_sentence_transformer, name),
                 cache=self.cache,
                 timeout_seconds=self._options.endpoint.timeout_seconds,
             )
@@ -135,12 +128,6 @@ class Encoders:
             cache=self.cache,
             shared=self.shared,
         )
-
-
-def _loader(name: str) -> Callable[[], TextModel]:
-    if name == BUILT_IN:
-        return load_built_in
-    return partial(load_sentence_transformer, name)
 
 
 def _shared_cache(url: str | None) -> tuple[SharedCache | None, str | None]:

