@@ -4,10 +4,12 @@ The argument is only ever looked up among the pages of the index; it never names
 """
 
 import re
+from bisect import bisect_right
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from urllib.parse import unquote, urljoin, urlsplit
 from weakref import WeakKeyDictionary
 
@@ -17,7 +19,7 @@ from rapidfuzz import fuzz, process
 from app.errors import DocumentNotFoundError, InvalidArgumentError
 from app.index.persian import normalize_letters
 from app.index.snapshot import DocumentEntry, SearchIndex
-from app.retrieval.fences import closing_fence, is_fence
+from app.retrieval.fences import closing_fence, is_fence, open_fence
 
 MAX_REFERENCE_CHARS = 500
 NEAREST_LIMIT = 5
@@ -272,13 +274,14 @@ def _document_sections(
     indexed = _indexed_lines(index, entry)
     seen: Counter[str] = Counter()
     sections = []
-    for number, heading in enumerate(headings):
+    firsts = [first for first, _ in indexed]
+    lasts = list(accumulate((last for _, last in indexed), max))
+    line_count = text.count("\n") + 1
+    for heading, following in zip(headings, _followers(headings), strict=True):
         slug = _plain(heading.text)
-        later = headings[number + 1 :]
-        following = next((item for item in later if item.level <= heading.level), None)
-        last_line = following.line - 1 if following else text.count("\n") + 1
+        begun = bisect_right(firsts, following.line - 1 if following else line_count)
         # A list of all pages, as sites put it below each of theirs, is in no chunk.
-        if any(first <= last_line and last >= heading.line for first, last in indexed):
+        if begun and lasts[begun - 1] >= heading.line:
             sections.append(
                 PageSection(
                     heading=heading.text,
@@ -291,9 +294,21 @@ def _document_sections(
     return sections
 
 
+def _followers(headings: Sequence["_Heading"]) -> list["_Heading | None"]:
+    """Return for each heading the next one that is not below it, in one pass from the end."""
+    followers: list[_Heading | None] = []
+    nearest: list[_Heading] = []
+    for heading in reversed(headings):
+        while nearest and nearest[-1].level > heading.level:
+            nearest.pop()
+        followers.append(nearest[-1] if nearest else None)
+        nearest.append(heading)
+    return followers[::-1]
+
+
 def _indexed_lines(index: SearchIndex, entry: DocumentEntry) -> list[tuple[int, int]]:
     numbers = range(entry.first_chunk, entry.first_chunk + entry.chunk_count)
-    return [(chunk.start_line, chunk.end_line) for chunk in map(index.chunk, numbers)]
+    return sorted((chunk.start_line, chunk.end_line) for chunk in map(index.chunk, numbers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,13 +375,5 @@ def _joined(opening: str, text: str) -> str:
 
 def _open_fence(text: str) -> tuple[str, str]:
     """Return the lines that open and close the fence in which the text ends; empty for none."""
-    lines = text.split("\n")
-    closing = closing_fence(lines)
-    if closing is None:
-        return "", ""
-    opening = next(
-        lines[number]
-        for number in reversed(range(len(lines)))
-        if is_fence(lines[number]) and closing_fence(lines[:number]) is None
-    )
-    return opening[:_MAX_FENCE_CHARS], closing
+    fence = open_fence(text.split("\n"))
+    return (fence.opening[:_MAX_FENCE_CHARS], fence.closing) if fence else ("", "")

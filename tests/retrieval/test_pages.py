@@ -245,6 +245,13 @@ def test_a_fence_that_is_cut_is_closed_and_opened_again() -> None:
     assert second.text.endswith("```\nafter")
 
 
+def test_a_page_of_a_hundred_thousand_fence_lines_is_cut_in_one_pass() -> None:
+    # With a pass for each line this takes hours.
+    text = "````js\n" + "```\n" * 100_000
+    piece = cut_page(text, start=len(text) - 40, limit=len(text), max_chars=8000)
+    assert piece.text == "````js\n" + "```\n" * 10 + "````"
+
+
 def test_relative_links_become_absolute_outside_of_code() -> None:
     text = (
         "[a](../create-app) ![b](x.png) [c](#d) [e](/f/) `[g](../h)`\n"
@@ -262,3 +269,18 @@ def test_relative_links_become_absolute_outside_of_code() -> None:
 def test_a_start_outside_of_the_text_is_refused() -> None:
     with pytest.raises(InvalidArgumentError):
         cut_page("abc", start=3, limit=3, max_chars=100)
+
+
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=30))
+def test_a_section_ends_at_the_next_heading_that_is_not_below_it(
+    build: Build, levels: list[int]
+) -> None:
+    lines = [f"{'#' * level} Part {number}\n\ntext\n" for number, level in enumerate(levels)]
+    index = build({"a.md": with_link("a.md", "# Title\n\n" + "".join(lines))})
+    source = index.source("a.md")
+    sections = page_sections(index, find_page(index, "a.md")[0])
+    assert [section.heading for section in sections] == [f"Part {n}" for n in range(len(levels))]
+    for number, section in enumerate(sections):
+        later = range(number + 1, len(levels))
+        end = next((n for n in later if levels[n] <= levels[number]), len(levels))
+        assert source[section.start : section.end] == "".join(lines[number:end])
