@@ -26,10 +26,11 @@ class QuestionIndex:
         self.words = words
         self.grams = grams
         self._counts = counts
+        self._total = int(counts.sum())
 
     def __len__(self) -> int:
         """Return the number of questions."""
-        return int(self._counts.sum())
+        return self._total
 
     def pages_without(self) -> list[int]:
         """Return the numbers of the pages that have no question."""

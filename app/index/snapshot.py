@@ -188,7 +188,7 @@ class SearchIndex:
         """
         return self._sources[self.document(path).number]
 
-    @property
+    @cached_property
     def pages(self) -> tuple[str, ...]:
         """All pages: URLs, or paths of documents without one, in file order."""
         return tuple(self._page_numbers)

@@ -201,11 +201,12 @@ def _prefer_named_products(
 
 def _best(index: SearchIndex, fused: FloatArray, top_k: int, max_per_page: int) -> list[int]:
     """Return chunk numbers, best first; equal scores keep chunk order."""
+    pages = index.page_of_chunk
     taken: Counter[int] = Counter()
     kept: list[tuple[float, int]] = []
     spare: list[int] = []
     for number in _leading(fused, top_k * _CANDIDATES_PER_HIT):
-        page = int(index.page_of_chunk[number])
+        page = int(pages[number])
         if taken[page] < max_per_page:
             kept.append((-float(fused[number]) * REPEATED_PAGE ** taken[page], number))
         else:
