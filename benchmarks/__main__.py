@@ -1,4 +1,4 @@
-"""Run every benchmark, one after the other."""
+"""Run the benchmarks of speed that need nothing but the program, one after the other."""
 
 from benchmarks import edit_to_answer, search_speed
 

@@ -25,7 +25,8 @@ def read_judged(file: Path) -> list[JudgedQuestion]:
         InvalidArgumentError: The file cannot be read or a line is not a judged question.
     """
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
+        # Not splitlines: a query may hold U+2028 or U+0085.
+        lines = file.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidArgumentError(f"{file} cannot be read: {error}") from error
     return [_parse(file, number, line) for number, line in enumerate(lines, 1) if line.strip()]

@@ -15,7 +15,8 @@ def read_questions(file: Path) -> tuple[dict[str, tuple[str, ...]], list[Skipped
     Lines that cannot be used are skipped with a reason; a page on several lines gets them all.
     """
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
+        # Not splitlines: a question may hold U+2028 or U+0085.
+        lines = file.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         return {}, [Skipped(file.name, f"the questions cannot be read: {type(error).__name__}")]
     questions: dict[str, tuple[str, ...]] = {}
