@@ -73,6 +73,13 @@ def normalize_letters(text: str) -> str:
     """
     if text.isascii():
         return text
+    # Nearly all text is of characters that change alone, whatever stands beside them.
+    if _CHANGING_ALONE.fullmatch(text):
+        return text.translate(_ALONE)
+    return _normalize(text)
+
+
+def _normalize(text: str) -> str:
     # Each pass can only shorten or fix the text, so the loop reaches a fixed point; nearly
     # always the second pass changes nothing.
     previous = ""
@@ -82,6 +89,14 @@ def normalize_letters(text: str) -> str:
         text = unicodedata.normalize("NFC", decomposed)
     return text
 
+
+# Latin with its accents, Arabic, general punctuation: none of them joins with a neighbour.
+_CHANGING_ALONE = re.compile("[\x00-\u024f\u0600-\u06ff\u2000-\u206f]*")
+_ALONE = {
+    code: _normalize(chr(code))
+    for block in ((0x80, 0x250), (0x600, 0x700), (0x2000, 0x2070))
+    for code in range(*block)
+}
 
 # Longest first: plural, comparative and possessive endings, written and colloquial.
 _SUFFIXES = sorted(

@@ -18,6 +18,12 @@ def test_normalising_twice_is_normalising_once(text: str) -> None:
     assert normalize_letters(once) == once
 
 
+@given(st.text(st.characters(max_codepoint=0x2100)), st.sampled_from(["", "\u3042", "\u1ea1"]))
+def test_a_neighbour_from_afar_changes_no_letter(text: str, afar: str) -> None:
+    # The neighbour sends the text through the full normalisation, which must agree.
+    assert normalize_letters(text) + normalize_letters(afar) == normalize_letters(text + afar)
+
+
 @given(PERSIAN)
 def test_decomposed_and_composed_text_give_the_same_terms(text: str) -> None:
     assert tokenize(unicodedata.normalize("NFD", text)) == tokenize(text)
