@@ -109,11 +109,13 @@ class DocumentSet:
         """Take the newest readable snapshot, of the data folder or the image; else the starter."""
         self._note_current()
         self._note_checked()
-        self.index = self._load_newest()
-        if self.index is None:
-            self.index = self._load_starter()
-        elif (self.set_dir / "snapshots" / self.index.manifest.fingerprint).is_dir():
+        index = self._load_newest()
+        if index is None:
+            index = self._load_starter()
+        elif (self.set_dir / "snapshots" / index.manifest.fingerprint).is_dir():
             self._built_from = self._read_marker()
+        # Last, so that nobody sees an index without knowing what it was built from.
+        self.index = index
 
     def adopt_newer(self) -> bool:
         """Take the current snapshot of the data folder if another process has published one."""
