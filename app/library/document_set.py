@@ -132,8 +132,7 @@ class DocumentSet:
             try:
                 self.index = SearchIndex.load(folder)
             except (SnapshotError, OSError) as error:
-                # It may have been pruned since: the next look finds its successor.
-                self._seen_current = None
+                # Damaged, or pruned since: then `current` names its successor at the next look.
                 logger.warning("set %s: snapshot not loaded: %s", self.spec.id, error)
                 return False
             self.last_error = self.behind = None
