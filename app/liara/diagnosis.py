@@ -134,7 +134,9 @@ def _hits_of(error: ErrorClass, lines: LogLines) -> Iterator[_Hit]:
             line = bisect_right(lines.starts, match.start()) - 1
             if line in lines.harmless or "\n" in match[0]:
                 continue
-            rank = error.rank + (_WARNING_PENALTY if line in lines.warnings else 0)
+            # A class with companions is told by an announcement, which is no warning.
+            warns = line in lines.warnings and not error.companions
+            rank = error.rank + (_WARNING_PENALTY if warns else 0)
             start = match.start() - lines.starts[line]
             yield _Hit(error, line, rank, number, start, match.end() - lines.starts[line])
 

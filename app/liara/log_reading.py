@@ -78,7 +78,7 @@ _WEAK = re.compile(
     r"|missing|forbidden|unauthorized|mismatch|conflicting|corrupt(?:ed)?|blocked by|no such"
     r"|not allowed|refused|rejected|timed? ?out|unexpected|exception|does(?: not|n't) exist"
     r"|violates|crash(?:ed)?|abort(?:ed)?|panic"
-    r"|unhealthy|killed)\b"
+    r"|unhealthy|killed|sig(?:kill|segv|abrt|bus)|on signal \d{1,2})\b"
     r"|خطا|ناموفق|شکست خورد|یافت نشد|پیدا نشد",
     re.IGNORECASE,
 )
