@@ -440,16 +440,6 @@ def secret_of(name: str) -> str | None:
     return os.environ.get(name) or None
 
 
-def settings_table() -> str:
-    """Return the Markdown table of every variable, as README.md shows it."""
-    rows = ["| Variable | Default | Meaning |", "|---|---|---|"]
-    for variable in VARIABLES:
-        default = variable.shown_default or variable.default
-        shown = f"`{default}`" if default else "unset"
-        rows.append(f"| `{variable.name}` | {shown} | {variable.help} |")
-    return "\n".join(rows)
-
-
 def describe(settings: Settings) -> list[tuple[str, str]]:
     """Return each variable's name and value in effect, with secrets masked."""
     values = {item.name: getattr(settings, item.name) for item in fields(settings)}

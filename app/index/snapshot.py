@@ -137,11 +137,6 @@ class SearchIndex:
         """Return the number of chunks."""
         return len(self._texts)
 
-    @property
-    def chunk_count(self) -> int:
-        """Return the number of chunks."""
-        return len(self)
-
     def chunk(self, number: int) -> Chunk:
         """Return one chunk, by its number from 0."""
         entry = self._entries[self._rows["document"][number]]

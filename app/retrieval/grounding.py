@@ -144,15 +144,6 @@ def neutralise_url(url: str) -> str | None:
     return shown + (f"#{_quoted(parts.fragment)}" if parts.fragment else "")
 
 
-def log_safe(text: str, max_chars: int = 200) -> str:
-    """Return text fit for one log line: nothing unprintable, nothing that ends the line."""
-    clipped = text if len(text) <= max_chars else text[:max_chars] + "…"
-    return "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
-        for char in clipped
-    )
-
-
 def _visible(text: str) -> str:
     """Drop what shows nothing or turns the direction of the line."""
     return _UNWANTED.sub("", _LINE_BREAKS.sub("\n", text))

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from app.retrieval.grounding import (
     envelope,
-    log_safe,
     neutralise_line,
     neutralise_sentence,
     neutralise_text,
@@ -169,12 +168,3 @@ def test_parts_that_form_a_tag_only_together_are_broken_by_the_envelope() -> Non
     parts = [neutralise_text("a <"), neutralise_text("/docs> b")]
     assert envelope("\n".join(parts), set_id="liara", rev="1").count("/docs>") == 2
     assert not holds_tag(envelope("\n".join(parts), set_id="s", rev="1").split("\n", 1)[1][:-7])
-
-
-@given(st.text(max_size=400))
-def test_a_logged_text_is_one_printable_line(text: str) -> None:
-    logged = log_safe(text, 50)
-    assert logged.isprintable()
-    assert len(logged.splitlines()) <= 1
-    if text.isprintable() and len(text) <= 50:
-        assert logged == text
