@@ -80,7 +80,7 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True)
 class DocumentEntry:
-    """A document in the index: its chunks are `first_chunk .. first_chunk + chunk_count - 1`.
+    """A document in the index, with `chunk_count` chunks from number `first_chunk` on.
 
     `digest` is the SHA-256 of the file as it was read. `number` is its place in the index.
     """
@@ -99,6 +99,11 @@ class DocumentEntry:
     def page(self) -> str:
         """The page that the document belongs to: its URL, else its path."""
         return self.url or self.path
+
+    @property
+    def chunk_numbers(self) -> range:
+        """The numbers of the document's chunks, in file order."""
+        return range(self.first_chunk, self.first_chunk + self.chunk_count)
 
 
 class SearchIndex:
@@ -159,8 +164,7 @@ class SearchIndex:
         Raises:
             DocumentNotFoundError: No such document.
         """
-        entry = self.document(path)
-        return range(entry.first_chunk, entry.first_chunk + entry.chunk_count)
+        return self.document(path).chunk_numbers
 
     def document(self, path: str) -> DocumentEntry:
         """Return one document by its path.
@@ -196,8 +200,7 @@ class SearchIndex:
     @cached_property
     def _chunk_ranges(self) -> list[list[range]]:
         return [
-            [range(entry.first_chunk, entry.first_chunk + entry.chunk_count) for entry in entries]
-            for entries in self._page_numbers.values()
+            [entry.chunk_numbers for entry in entries] for entries in self._page_numbers.values()
         ]
 
     def chunk_ranges_of_page(self, number: int) -> list[range]:

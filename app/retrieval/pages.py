@@ -307,8 +307,8 @@ def _followers(headings: Sequence["_Heading"]) -> list["_Heading | None"]:
 
 
 def _indexed_lines(index: SearchIndex, entry: DocumentEntry) -> list[tuple[int, int]]:
-    numbers = range(entry.first_chunk, entry.first_chunk + entry.chunk_count)
-    return sorted((chunk.start_line, chunk.end_line) for chunk in map(index.chunk, numbers))
+    chunks = map(index.chunk, entry.chunk_numbers)
+    return sorted((chunk.start_line, chunk.end_line) for chunk in chunks)
 
 
 @dataclass(frozen=True, slots=True)

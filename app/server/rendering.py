@@ -214,14 +214,13 @@ def known_pages(corpus: Corpus, urls: Sequence[str]) -> list[Page]:
 def excerpt(corpus: Corpus, page: Page, max_chars: int) -> str:
     """Return a page as a numbered header and the beginning of its text."""
     entry = page.documents[0]
-    numbers = range(entry.first_chunk, entry.first_chunk + entry.chunk_count)
     first = Hit(number=entry.first_chunk + 1, chunk=corpus.index.chunk(entry.first_chunk), score=0)
     header = hit_header(first)
     room = max_chars - len(header) - 8
     if room < MIN_EXCERPT_CHARS:
         return header
     pieces: list[str] = []
-    for number in numbers:
+    for number in entry.chunk_numbers:
         chunk = corpus.index.chunk(number)
         heading = f"**{chunk.heading_path[-1]}**\n" if chunk.heading_path and pieces else ""
         pieces.append(heading + chunk.text)
@@ -229,7 +228,7 @@ def excerpt(corpus: Corpus, page: Page, max_chars: int) -> str:
             break
     text = "\n\n".join(pieces)
     cut = cut_page(text, start=0, limit=len(text), max_chars=room)
-    more = "\n…" if cut.end < len(text) or len(pieces) < len(numbers) else ""
+    more = "\n…" if cut.end < len(text) or len(pieces) < entry.chunk_count else ""
     return f"{header}\n{neutralise_text(cut.text)[:room]}{more}"
 
 

@@ -332,16 +332,22 @@ async def test_a_git_source_is_fetched_by_refresh_only(tmp_path: Path) -> None:
     assert "of two" in library.index("team").source("a.md")
 
 
-async def test_a_schedule_fetches_a_git_source_when_its_moment_has_come(tmp_path: Path) -> None:
-    clock = FakeClock()
-    repository = Repository.create(tmp_path / "team", {"a.md": "# A\n\nThe text of one.\n"})
+def fetching_every_15_minutes(
+    tmp_path: Path, repository: Repository, clock: FakeClock
+) -> DocumentLibrary:
     data = {
         "docs": {"team": {"source": repository.url, "refresh": "15m"}},
         "default": {"docs": "team"},
     }
     path = tmp_path / "config.json"
     path.write_text(json.dumps(data), encoding="utf-8")
-    library = library_of(tmp_path, config=load_config(path), now=clock)
+    return library_of(tmp_path, config=load_config(path), now=clock)
+
+
+async def test_a_schedule_fetches_a_git_source_when_its_moment_has_come(tmp_path: Path) -> None:
+    clock = FakeClock()
+    repository = Repository.create(tmp_path / "team", {"a.md": "# A\n\nThe text of one.\n"})
+    library = fetching_every_15_minutes(tmp_path, repository, clock)
     async with running(library):
         await until(lambda: state(library, "team") is SetState.FRESH)
         second = repository.commit({"a.md": "# A\n\nThe text of two.\n"})
@@ -354,13 +360,7 @@ async def test_a_schedule_fetches_a_git_source_when_its_moment_has_come(tmp_path
 async def test_a_clock_that_is_set_back_stops_no_schedule(tmp_path: Path) -> None:
     clock = FakeClock()
     repository = Repository.create(tmp_path / "team", {"a.md": "# A\n\nThe text of one.\n"})
-    data = {
-        "docs": {"team": {"source": repository.url, "refresh": "15m"}},
-        "default": {"docs": "team"},
-    }
-    path = tmp_path / "config.json"
-    path.write_text(json.dumps(data), encoding="utf-8")
-    library = library_of(tmp_path, config=load_config(path), now=clock)
+    library = fetching_every_15_minutes(tmp_path, repository, clock)
     async with running(library):
         await until(lambda: state(library, "team") is SetState.FRESH)
         # As a build left it that ended before the clock was set back by a year.
